@@ -36,11 +36,7 @@ def exports_onnx():
 
 
 def graph(function: Function) -> Function:
-    """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly.
-
-    Without this decorator, JAX would compile the loops of the function at every call, and TensorFlow would run them
-    step by step. Arguments are converted to tensors, except None and the integer `k`. `k` is static.
-    """
+    """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly. `k` is static."""
 
     def tensor(value):
         if isinstance(value, Integral):
@@ -85,15 +81,9 @@ def _without_autocast(function):
 
 
 def raise_if(condition, message, *values):
-    """Raises a ValueError if a condition on tensors holds. In compiled functions this depends on the backend.
+    """Raises a ValueError if a condition on tensors holds; `values` are formatted into the message.
 
-    TensorFlow's graphs raise an `InvalidArgumentError`, and JAX a `JaxRuntimeError`; both end with the message. With
-    XLA on TensorFlow, the condition is not checked.
-
-    Args:
-        condition: A scalar bool tensor.
-        message: A format string.
-        *values: Scalar tensors that are formatted into the message.
+    Compiled functions raise their backend's error with the same message; XLA on TensorFlow checks nothing.
     """
 
     def refuse(condition, *values):
@@ -121,7 +111,6 @@ def _by_reversing(forward):
     """An `ops.scan` from one that reads forward only."""
 
     def scan(step, state, inputs, reverse=False):
-        """`ops.scan` that reverses arrays to read backward, which jax2onnx converts; tf2onnx gets it wrong."""
         if not reverse:
             return forward(step, state, inputs)
         state, outputs = forward(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))

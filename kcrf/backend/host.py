@@ -1,10 +1,4 @@
-"""Chooses the Keras on which the package runs, and adds the functions that Keras lacks.
-
-The package runs on Keras 3, with the backend in the environment variable `KERAS_BACKEND` (TensorFlow, JAX or PyTorch),
-or with the only one that is installed.
-If `TF_KERAS=1` (as bert4keras reads it) or `TF_USE_LEGACY_KERAS=1` (as TensorFlow reads it) is set, the package runs on
-Keras 2 (`tf_keras`). All other folders import `keras`, `ops` and the functions below, which hide the difference.
-"""
+"""Chooses Keras 3, or Keras 2 if `TF_KERAS=1` or `TF_USE_LEGACY_KERAS=1`, and adds functions that Keras lacks."""
 
 import os
 import random
@@ -78,7 +72,7 @@ def layer_behind(tensor: Any) -> Any:
 
 
 def mask_ignores_inputs(mask: Any) -> bool:
-    """Whether a symbolic mask is True everywhere, because Keras' Concatenate got inputs with and without a mask.
+    """Whether a symbolic mask is True everywhere, because Concatenate got inputs with and without a mask.
 
     Keras 3 computes it as any(concatenate([mask, ones_like(input without a mask)])).
     """
@@ -160,19 +154,12 @@ def linear(inputs, kernel, bias):
 
 
 def fused_attention_learns_fast(query):
-    """Whether the gradient of the backend's fused attention is faster than that of matrix products and a softmax.
-
-    It is not on PyTorch in half precision on a CPU, where it takes 2 to 9 times as long (torch 2.13).
-    """
+    """Whether fused attention is the faster one to differentiate: not on PyTorch in 16 bits on a CPU (torch 2.13)."""
     return backend_name() != "torch" or query.dtype.itemsize >= 4 or query.device.type != "cpu"
 
 
 def set_random_seed(seed):
-    """Seeds the random generators of Python, NumPy and PyTorch, which Keras' initializers and dropout use.
-
-    `keras.utils.set_random_seed` also seeds TensorFlow. With another backend, it imports TensorFlow, which takes
-    seconds; with TensorFlow, it frees all kernels, even those in use.
-    """
+    """Seeds Python, NumPy and PyTorch. Keras' own function also imports TensorFlow, or frees kernels in use."""
     if OLD_HOST:
         return keras.utils.set_random_seed(seed)
     random.seed(seed)

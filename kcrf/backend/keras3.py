@@ -1,4 +1,4 @@
-"""The functions of `kcrf.backend` for Keras 3. Imported by `host` only; `tf_keras` has the same names for Keras 2."""
+"""Keras 3 and what only its internals know. `kcrf.bert4keras.tf_keras` has the same names for Keras 2."""
 
 import itertools
 
@@ -41,11 +41,7 @@ def saves_as_hdf5():
 
 
 def batch_stream(batches):
-    """An infinite stream of batches that `fit` accepts as data, and an iterator over the batches.
-
-    Keras 3 also accepts a generator, but on TensorFlow its batches must not contain lists, all batches must have one
-    length if the first two happen to have the same, and Keras warns that it does not shuffle.
-    """
+    """Batches for `fit` from an iterator. Keras refuses lists and changing lengths from a generator on TensorFlow."""
     return _BatchStream(batches)
 
 

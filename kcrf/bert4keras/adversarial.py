@@ -1,8 +1,7 @@
 """Adversarial training on perturbed embeddings, virtual adversarial training, and a gradient penalty.
 
-These functions change only the training step of a model. Losses, metrics, callbacks and optimizers stay the same. Each
-step computes an additional gradient and takes about twice as long. A second call of a function with the same model and
-layer replaces the first.
+The functions change the training step of a compiled model, which then takes about twice as long, and nothing else. A
+second call with the same model and layer replaces the first.
 """
 
 import random
@@ -20,21 +19,14 @@ __all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
 def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float = 1.0) -> None:
     """Trains a model on adversarial perturbations of its embeddings (FGM).
 
-    A step computes the gradient g of the loss with respect to the embedding matrix, adds the perturbation
-    `epsilon * g / |g|` to the matrix, computes all gradients again, and subtracts the perturbation before the optimizer
-    updates the weights, also after an error or Ctrl-C, unless it occurs inside a compiled step of TensorFlow. Source:
-    Miyato, Dai and Goodfellow, 2017, "Adversarial Training Methods for Semi-Supervised Text Classification",
+    Each step moves the embedding matrix by `epsilon * g / |g|`, with g the gradient of the loss, computes all gradients
+    again, and moves the matrix back before the optimizer updates. Source: Miyato, Dai and Goodfellow, 2017,
     https://arxiv.org/abs/1605.07725.
 
     Args:
-        model: A compiled model. `fit` and `train_on_batch` then use adversarial training, even if the model is compiled
-            again.
-        embedding: The name of the embedding layer. Defaults to "Embedding-Token", the name in
-            `build_transformer_model`.
-        epsilon: The norm of the perturbation, the Frobenius norm of the whole matrix. Defaults to 1.0.
-
-    Raises:
-        ValueError: The model has no such layer, or its embeddings are frozen.
+        model: A compiled model.
+        embedding: The name of the embedding layer. Defaults to "Embedding-Token".
+        epsilon: The Frobenius norm of the perturbation. Defaults to 1.0.
 
     Example:
 
@@ -57,22 +49,14 @@ def virtual_adversarial(
 ) -> None:
     """Trains a model to be robust to the perturbation of its embeddings that changes its predictions most.
 
-    This needs no labels. Each step predicts a batch and uses the predictions as labels. Starting from a random
-    direction, the step finds the direction in which the loss grows fastest, and then makes the step of the optimizer on
-    embeddings that are perturbed by `epsilon` in this direction. Source: Miyato, Maeda, Koyama and Ishii, 2018,
-    "Virtual Adversarial Training: A Regularization Method for Supervised and Semi-Supervised Learning",
-    https://arxiv.org/abs/1704.03976.
+    This needs no labels: each step takes its own predictions as labels, finds the direction in which the loss grows
+    fastest from a random start, and trains on embeddings that are moved by `epsilon` in this direction. Source: Miyato,
+    Maeda, Koyama and Ishii, 2018, https://arxiv.org/abs/1704.03976.
 
     Args:
-        model: A compiled model, as for `adversarial`. Its loss must compare two predictions, as "kld" does.
-        embedding: The name of the embedding layer. Defaults to "Embedding-Token".
-        epsilon: The norm of the perturbation, the Frobenius norm of the whole matrix. Defaults to 1.0.
+        model, embedding, epsilon: As for `adversarial`. The loss must compare two predictions, as "kld" does.
         xi: The norm of the perturbations in the search for the direction. Defaults to 10.0.
-        iterations: The number of steps of that search; each one computes a gradient. Defaults to 1.
-
-    Raises:
-        ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss compares scores with
-            tags.
+        iterations: The number of steps of that search. Defaults to 1.
     """
     crf = next((layer for layer in model._flatten_layers() if isinstance(layer, ConditionalRandomField)), None)
     if crf is not None:
@@ -93,20 +77,10 @@ def virtual_adversarial(
 
 
 def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: float = 1.0) -> None:
-    """Adds a gradient penalty to the loss: half the squared norm of its gradient with respect to the embedding matrix.
+    """Adds half the squared norm of the gradient with respect to the embedding matrix, times `scale`, to the loss.
 
-    The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, but not on JAX.
-    Source: Ross and Doshi-Velez, 2018, "Improving the Adversarial Robustness and Interpretability of Deep Neural
-    Networks by Regularizing their Input Gradients", https://arxiv.org/abs/1711.09404.
-
-    Args:
-        model: As for `adversarial`, compiled before or after, with the loss without the penalty.
-        embedding: The name of the embedding layer. Defaults to "Embedding-Token".
-        scale: The factor of the penalty, in addition to 1/2. Defaults to 1.0.
-
-    Raises:
-        ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss has no second
-            derivatives.
+    The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, but not on JAX. A CRF has no second
+    derivatives. Source: Ross and Doshi-Velez, 2018, https://arxiv.org/abs/1711.09404.
     """
     _refuse_crf(model)
     variable = _embeddings(model, embedding)
@@ -145,13 +119,7 @@ def _embeddings(model, name):
 
 
 def _changed(method, name, change):
-    """A method with a change, which takes the place of an earlier change of this name.
-
-    Args:
-        method: A method of a model, or what this function returned.
-        name: The name of the change.
-        change: A function that takes the method and returns a new function.
-    """
+    """A method with a change, which takes the place of an earlier change of this name."""
     original, changes = getattr(method, "original", method), {**getattr(method, "changes", {}), name: change}
     changed = original
     for change_of_name in changes.values():
@@ -172,10 +140,7 @@ def _scaled(direction, length):
 
 @contextmanager
 def _moved(add, addition):
-    """A context in which an addition is added to the embeddings; an error or Ctrl-C leaves them as they were.
-
-    Yields a function that ends the addition earlier.
-    """
+    """A context in which an addition is added to the embeddings; yields a function that ends the addition earlier."""
     with ExitStack() as additions:
         add(addition)
         additions.callback(add, -addition)
@@ -197,10 +162,7 @@ def _updating_by(optimizer, name, update):
 
 
 def _step_at(model, add, addition, step, data):
-    """A step of the optimizer with the gradients at embeddings to which an addition is added.
-
-    It ends before the optimizer updates: what an optimizer keeps, as a moving average, is of the embeddings themselves.
-    """
+    """A step of the optimizer with the gradients at moved embeddings; what it keeps, as averages, is not moved."""
     with _moved(add, addition) as end_move:
 
         def update(apply, *args, **kwargs):

@@ -13,16 +13,8 @@ __all__ = ["GradientTimesInput", "integrated_gradients"]
 class GradientTimesInput:
     """The gradient of a score with respect to a symbolic tensor that it depends on, times that tensor.
 
-    It takes the place of a layer with `K.gradients` in its `call`, as scripts for bert4keras have it. Needs Keras 3.
-
-    Call arguments:
-        inputs: Three symbolic tensors: the one below, `(batch, ...)`, such as the output of a layer of embeddings; the
-            scores, `(batch, labels)`; and the ints `(batch, n)` of the labels whose scores are added up.
-
-    Returns:
-        A symbolic tensor of the shape of the first one.
-
-    Example:
+    Called with three symbolic tensors: the one below `(batch, ...)`, such as embeddings; the scores `(batch, labels)`;
+    and the labels `(batch, n)` whose scores are added up.
 
     >>> tokens, label = keras.Input((2,), dtype="int32"), keras.Input((1,), dtype="int32")
     >>> below = keras.layers.Embedding(3, 4)(tokens)
@@ -62,35 +54,18 @@ class _GradientTimesInput(keras.layers.Layer):
 def integrated_gradients(
     model: Any, inputs: Any, labels: Sequence[int] | np.ndarray, embedding: str = "Embedding-Token", steps: int = 20
 ) -> np.ndarray:
-    """The contribution of each dimension of each token embedding to the score of a label.
+    """The contribution of each dimension of each token embedding to the score of a label, `(batch, time, size)`.
 
-    The attributions are the embeddings multiplied by the gradient of the score, averaged over the path from zero
-    embeddings to the embeddings of the text. Their sum over a text is the difference between the score of the text and
-    the score of zero embeddings, up to the error of the average. Source: Sundararajan, Taly and Yan, 2017, "Axiomatic
-    Attribution for Deep Networks", https://arxiv.org/abs/1703.01365. Needs Keras 3.
+    The embeddings times the gradient of the score, averaged over the path from zero embeddings. They sum to the
+    difference between the scores of the text and of zero embeddings; the norm over the last axis ranks the tokens.
+    Source: Sundararajan, Taly and Yan, 2017, https://arxiv.org/abs/1703.01365.
 
     Args:
         model: A functional `keras.Model` with one output `(batch, labels)`.
-        inputs: The inputs of the model: an array; for several inputs a list of arrays in the order of `model.inputs`,
-            or a dict of arrays by the names of the inputs. A model of `kcrf train` has its inputs by name.
+        inputs: An array, a list in the order of `model.inputs`, or a dict by the names of the inputs.
         labels: Ints `(batch,)`: for each text, the label whose score is explained.
-        embedding: The name of the embedding layer. Defaults to "Embedding-Token", the name in
-            `build_transformer_model`.
-        steps: The number of points on the path, at least 1. Defaults to 20.
-
-    Returns:
-        An array `(batch, time, size of an embedding)`. The norm over its last axis ranks the tokens.
-
-    Raises:
-        ValueError: The layer is not a layer of the model itself that reads one of its inputs, once; the output or the
-            labels have a different shape, a label is out of range, or `steps` is below 1.
-
-    Example:
-
-    ```python
-    attributions = integrated_gradients(model, [token_ids, segment_ids], [1])
-    scores = np.sqrt((attributions[0] ** 2).sum(axis=1))  # one for each token
-    ```
+        embedding: The name of an embedding layer of the model itself. Defaults to "Embedding-Token".
+        steps: The number of points on the path. Defaults to 20.
     """
     if len(model.outputs) != 1 or len(model.output.shape) != 2:
         raise ValueError(f"`model` must have one output (batch, labels). Received: outputs={model.outputs}")

@@ -1,8 +1,4 @@
-"""Calls of Keras 2 as scripts for bert4keras make them, for models with layers of kcrf.
-
-Keras 3 has dropped some methods of Keras 2 and restricts the arguments of others. A call with one meaning is accepted;
-for any other call the error names what to write instead. Models without a layer of kcrf keep the behavior of Keras 3.
-"""
+"""Calls of Keras 2 for models with layers of kcrf: accepted if they have one meaning; an error names the new call."""
 
 import sys
 from functools import wraps
@@ -145,11 +141,7 @@ def _as_arrays(model, x):
 
 
 def get_output_at(self, node_index):
-    """The symbolic output of one of the calls of a layer: those of ALBERT are called once for each transformer layer.
-
-    Args:
-        node_index: The index of the call, from 0; negative ones count from the last.
-    """
+    """The symbolic output of one of the calls of a layer: ALBERT calls its layers once for each transformer layer."""
     nodes = self._inbound_nodes
     if not -len(nodes) <= node_index < len(nodes):
         raise ValueError(f"`{self.name}` was called {len(nodes)} times. Received: node_index={node_index}")

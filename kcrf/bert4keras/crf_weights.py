@@ -33,31 +33,21 @@ def load_crf_weights(
 ) -> None:
     """Loads the weights of another library's CRF into a layer, which then has the same likelihood and the same tags.
 
-    Only the scores of the CRF are loaded. Where the other library keeps the projection to the tags in the same layer,
-    as TensorFlow Addons does, that is a `Dense` layer here.
+    Only the scores of the CRF are loaded, not a projection in the same layer, as TensorFlow Addons has it.
 
     Args:
-        layer: A built `ConditionalRandomField` with as many tags; for bert4keras' MEMM, a `MaximumEntropyMarkovModel`
-            of the same `hidden_dim`. Its own `lr_multiplier` may be any.
-        source: A mapping from names to arrays (a torch `state_dict` is one), or a path: what `save_weights` of Keras 2
-            wrote (HDF5, or a checkpoint of TensorFlow), or whatever `kcrf.checkpoints.open_checkpoint` opens.
+        layer: A built `ConditionalRandomField`, or `MaximumEntropyMarkovModel` for bert4keras' MEMM, of the same sizes.
+        source: A mapping from names to arrays (a torch `state_dict` is one), or the path of a weight file of Keras 2 or
+            of whatever `kcrf.checkpoints.open_checkpoint` opens.
         kind: The library: "bert4keras", "tfa" or "pytorch-crf".
-        lr_multiplier: Required for "bert4keras", and only for it: the multiplier that its layer had. The stored scores
-            are divided by it, and the file does not contain it. Defaults to `None`.
+        lr_multiplier: Required for "bert4keras", and only for it: the multiplier that its layer had.
         prefix: Only names that begin with this are read, for sources with several CRFs. Defaults to "".
 
-    Raises:
-        ValueError: An array is missing, ambiguous or of another shape; the source has scores of first and last tags
-            and the layer no `use_boundary`, or the reverse; or the layer is a `MaximumEntropyMarkovModel` and the
-            weights are not bert4keras'. bert4keras has no scores of first and last tags: a layer with `use_boundary`
-            gets zeros, which is the same model.
-
-    >>> from kcrf.backend import ops
     >>> from kcrf.layers import ConditionalRandomField
     >>> layer = ConditionalRandomField(lr_multiplier=10)
     >>> layer.build((None, None, 2))
     >>> load_crf_weights(layer, {"trans": [[0.1, 0.2], [0.3, 0.4]]}, "bert4keras", lr_multiplier=1000)
-    >>> round(float(ops.convert_to_numpy(layer.trans)[1, 0]), 3)
+    >>> round(float(layer.trans[1, 0]), 3)
     300.0
     """
     _check_arguments(layer, kind, lr_multiplier)

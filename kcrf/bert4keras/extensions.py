@@ -1,11 +1,9 @@
-"""bert4keras' `extend_with_*` functions: each one returns an optimizer class that adds one feature to another class.
+"""bert4keras' `extend_with_*` functions: each returns an optimizer class that adds one feature to another class.
 
-    AdamW = extend_with_weight_decay(Adam, "AdamW")
-    AdamWG = extend_with_gradient_accumulation(AdamW, "AdamWG")
+    AdamWG = extend_with_gradient_accumulation(extend_with_weight_decay(Adam))
     optimizer = AdamWG(learning_rate=5e-5, weight_decay_rate=0.01, grad_accum_steps=4)
 
-Names, arguments and the order of effects follow bojone/bert4keras `optimizers.py`: the first extension acts first. Any
-Keras optimizer can be extended. Models that are compiled with an extended optimizer can be saved and loaded.
+Names, arguments and the order of effects follow bojone/bert4keras `optimizers.py`: the first extension acts first.
 """
 
 import re
@@ -28,10 +26,9 @@ register = keras.saving.register_keras_serializable(package="kcrf", name="Extend
 
 @register
 class Extension(PathAware):
-    """Base class of all extensions, and the registered name of every extended class.
+    """Base of all extensions, and the registered name of every extended class.
 
-    The classes that `extend_with_*` returns exist only in the running script. A saved optimizer therefore stores the
-    recipe of its class: base class, extensions and names.
+    These classes exist in the running script alone: a saved optimizer stores their recipe.
     """
 
     recipe = None
@@ -271,11 +268,7 @@ class MovingAverage(Extension):
         self.assign(average, self.ema_momentum * average + (1 - self.ema_momentum) * variable)
 
     def apply_ema_weights(self, bias_correction=True):
-        """Assigns the averages to the model; `reset_old_weights` restores its weights, also after several calls.
-
-        Args:
-            bias_correction: Whether to divide by 1 - ema_momentum^steps, because the averages start at zero.
-        """
+        """Assigns the averages, which start at 0 and are corrected for it, to the model; see `reset_old_weights`."""
         steps = int(ops.convert_to_numpy(self.iterations)) if self.built else 0
         if not steps:
             raise ValueError("`apply_ema_weights` needs at least one optimizer step. Received: 0 steps so far")

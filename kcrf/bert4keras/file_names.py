@@ -1,9 +1,6 @@
-"""Names of files as scripts of Keras 2 give them, for models with layers of kcrf.
+"""File names of Keras 2 for models with layers of kcrf: Keras 3 wants `.weights.h5` and `.keras`.
 
-Keras 3 saves weights only under names that end in `.weights.h5`, and models under `.keras`. Scripts for bert4keras call
-`model.save_weights("best_model.weights")` on a `keras.Model` that they build themselves. Three methods of `keras.Model`
-therefore change the name if the model has a layer of kcrf. `keras.models.load_model("test.model")` reads the file that
-`save` wrote under its own name if there is no file "test.model".
+`save("test.model")` writes "test.keras", which `load_model("test.model")` reads if there is no file "test.model".
 """
 
 import os

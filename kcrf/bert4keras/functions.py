@@ -49,18 +49,12 @@ def batch_gather(params, indices):
 
 @register
 def multilabel_categorical_crossentropy(y_true, y_pred):
-    """The loss of multi-label classification: right classes should score above 0, all others below.
+    """The loss `(...)` of multi-label classification: right classes should score above 0, all others below.
 
         log(1 + sum over wrong classes exp(s)) + log(1 + sum over right classes exp(-s))
 
-    Source: Su Jianlin, kexue.fm/archives/7359; 9064 for labels between 0 and 1.
-
-    Args:
-        y_true: `(..., classes)`, between 0 and 1.
-        y_pred: `(..., classes)`, scores before any activation; -inf marks positions without a class.
-
-    Returns:
-        The losses, `(...)`.
+    Source: Su Jianlin, kexue.fm/archives/7359; 9064 for labels `(..., classes)` between 0 and 1. Scores are taken
+    before any activation; -inf marks positions without a class.
     """
     y_true = ops.cast(y_true, y_pred.dtype)
     is_class = ops.not_equal(y_pred, -float("inf"))
@@ -79,17 +73,9 @@ _NO_CLASS = -1e9  # a score whose exponential is 0
 
 @register
 def sparse_multilabel_categorical_crossentropy(y_true, y_pred, mask_zero=False):
-    """`multilabel_categorical_crossentropy` with the indices of the right classes as labels.
+    """`multilabel_categorical_crossentropy` with the indices of the right classes `(..., labels)` as labels.
 
-    Source: Su Jianlin, kexue.fm/archives/7359.
-
-    Args:
-        y_true: `(..., labels)`, indices of distinct classes.
-        y_pred: `(..., classes)`, scores before any activation; -inf marks positions that are no class.
-        mask_zero: Whether the label 0 is padding. If so, class 0 is neither right nor wrong. Defaults to False.
-
-    Returns:
-        `(...)`.
+    With `mask_zero` the label 0 is padding, and class 0 is neither right nor wrong.
 
     >>> scores = [[0.0, 2.0, -1.0]]
     >>> loss = sparse_multilabel_categorical_crossentropy([[1]], scores)

@@ -1,8 +1,4 @@
-"""bert4keras' snippets under their names: padding, batches, Viterbi decoding with NumPy, small functions on text.
-
-Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0). New code should use
-`ConditionalRandomField.decode`, which decodes a whole batch, and `kcrf.taggers`, which tags text.
-"""
+"""bert4keras' snippets under their names: padding, batches, Viterbi decoding with NumPy, small functions on text."""
 
 import builtins
 import re
@@ -94,12 +90,7 @@ def strQ2B(ustring: str) -> str:  # noqa: N802 (bert4keras' name)
 def open(
     name: Any, mode: str = "r", encoding: str | None = None, errors: str = "strict", indexable: bool = False
 ) -> Any:
-    """Python's `open` with bert4keras' arguments. Without `encoding`, text is read and written as UTF-8.
-
-    Args:
-        name, mode, encoding, errors: As Python's.
-        indexable: Not supported: bert4keras' access to lines by number. Must be False, the default.
-    """
+    """Python's `open`; without `encoding`, text is UTF-8. bert4keras' access to lines by number is not supported."""
     if indexable:
         raise ValueError(f"`indexable` is not here: read the lines into a list. Received: indexable={indexable!r}")
     if "b" in mode:
@@ -150,15 +141,9 @@ def sequence_padding(
 
 
 def truncate_sequences(maxlen: int, indices: int | Sequence[int], *sequences: Any) -> list[Any]:
-    """Removes entries from the longest of several lists, in place, until they have at most `maxlen` entries in total.
+    """Removes entries from the longest of several lists, in place, until at most `maxlen` entries are left in total.
 
-    Args:
-        maxlen: The maximum of the sum of the lengths.
-        indices: The index of the entry to remove, for all lists or for each list that is not empty; -1 is the last.
-        *sequences: Lists. None and empty lists are omitted.
-
-    Returns:
-        A list of the same lists.
+    `indices` is the index of the entry to remove, for all lists or for each list that is not empty.
     """
     lists = [x for x in sequences if x]
     places = [indices] * len(lists) if isinstance(indices, int) else indices
@@ -169,13 +154,7 @@ def truncate_sequences(maxlen: int, indices: int | Sequence[int], *sequences: An
 
 
 def text_segmentate(text: str, maxlen: int, seps: str = "\n", strips: str | None = None) -> list[str]:
-    """Splits a text at separators into parts of at most `maxlen` characters if possible.
-
-    Args:
-        text: The text.
-        maxlen: The maximum length of a part. A part without separators may be longer.
-        seps: Separators in the order in which they are tried. Parts keep their separators. Defaults to a line end.
-        strips: Characters to remove from both ends of every part. Defaults to white space.
+    """Splits a text into parts of at most `maxlen` characters at separators, tried in their order, if possible.
 
     >>> text_segmentate("一二三。四五，六七。", maxlen=5, seps="。，")
     ['一二三。', '四五，', '六七。']
@@ -269,14 +248,7 @@ class DataGenerator:
                 raise ValueError("`forfit` and `fortest` need data for one batch at least. Received: none")
 
     def to_dataset(self, types: Any, shapes: Any, names: Any = None, padded_batch: bool = False) -> Any:
-        """An infinite `tf.data.Dataset`, for a subclass whose `__iter__` yields single items. Needs TensorFlow.
-
-        Args:
-            types, shapes: The types and shapes of an item, as for `tf.data.Dataset.from_generator`.
-            names: A name, or names nested as the item, for the keys of dicts. A single label does not become a dict,
-                which Keras 3 does not accept for the labels of one output. Defaults to None: no dicts.
-            padded_batch: Whether items of a batch are padded to `shapes`. Defaults to False.
-        """
+        """An infinite `tf.data.Dataset` of the single items that `__iter__` yields; arguments as in bert4keras."""
         import tensorflow as tf
 
         def named(item):
@@ -297,16 +269,11 @@ class DataGenerator:
 
 
 class ViterbiDecoder:
-    """Finds the best path through the scores of a sentence, with NumPy.
-
-    A position whose scores are all -inf is padding: it has tag -1 and is not in the chain.
+    """Finds the best path through the scores of a sentence, with NumPy; scores of -inf alone are padding, tag -1.
 
     Args:
-        trans: The transitions `(tags, tags)` from row to column, such as `K.eval(crf.trans)`. The attribute `trans` may
-            be
-            changed later.
-        starts: The tags with which a sentence may begin. Defaults to None: all tags.
-        ends: The tags with which a sentence may end. Defaults to None: all tags.
+        trans: The transitions `(tags, tags)` from row to column, such as `K.eval(crf.trans)`; may be changed later.
+        starts, ends: The tags with which a sentence may begin and end. Default to None: all tags.
 
     >>> decoder = ViterbiDecoder(trans=np.zeros((2, 2)), starts=[0])
     >>> decoder.decode(np.array([[1.0, 9.0], [1.0, 9.0]])).tolist()
@@ -322,11 +289,7 @@ class ViterbiDecoder:
         self.non_ends = [] if ends is None else [i for i in range(self.num_labels) if i not in ends]
 
     def decode(self, nodes: Any) -> np.ndarray:
-        """The tags `(time,)` of scores `(time, tags)`.
-
-        Raises:
-            ValueError: The scores have another shape, or no path is allowed.
-        """
+        """The tags `(time,)` of scores `(time, tags)`. Raises ValueError if no path is allowed."""
         nodes = np.asarray(nodes)
         if nodes.ndim != 2 or nodes.shape[1] != self.num_labels:
             raise ValueError(f"`nodes` must have the shape (time, {self.num_labels}). Received: shape={nodes.shape}")

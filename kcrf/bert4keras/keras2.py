@@ -9,17 +9,12 @@ from kcrf.bert4keras.k import drawing_from
 
 
 class Loss(keras.layers.Layer):
-    """Adds a loss to the model, for losses that need more than one output and one label each.
+    """Adds a loss to the model and returns its inputs: for losses that need more than one output and one label each.
 
-    Labels are inputs of the model. A subclass says what the loss is; a model with it is compiled without a loss, and
-    its batches are `(inputs, None)` or `(inputs,)`. A subclass that is saved with a model must be registered with
-    Keras, like any layer.
+    Labels are inputs of the model, which is compiled without a loss; its batches are `(inputs, None)` or `(inputs,)`.
 
     Args:
-        output_axis: Which of the inputs are returned: an index for one of them, a list of indices for a list. Defaults
-            to `None`: all.
-
-    Example:
+        output_axis: The index or the list of indices of the inputs to return. Defaults to None: all.
 
     >>> from kcrf.backend import K
     >>> class Distance(Loss):
@@ -28,8 +23,7 @@ class Loss(keras.layers.Layer):
     ...         return K.mean(K.square(true - predicted))
     >>> labels, features = keras.Input((1,)), keras.Input((3,))
     >>> predicted = Distance(output_axis=1)([labels, keras.layers.Dense(1)(features)])
-    >>> model = keras.Model([labels, features], predicted)
-    >>> model.compile("adam")
+    >>> keras.Model([labels, features], predicted).compile("adam")
     """
 
     def __init__(self, output_axis: int | None = None, **kwargs: Any) -> None:
@@ -38,12 +32,7 @@ class Loss(keras.layers.Layer):
         self.supports_masking = True
 
     def compute_loss(self, inputs, mask=None):
-        """The loss, a scalar tensor.
-
-        Args:
-            inputs: What the layer was called with: a tensor or a list of tensors.
-            mask: Its mask, or a list of masks, None for tensors without one.
-        """
+        """The loss, a scalar tensor, of the inputs of the layer and their masks."""
         raise NotImplementedError("A subclass of `Loss` says in `compute_loss(self, inputs, mask=None)` what it is")
 
     def call(self, inputs, mask=None):
@@ -62,7 +51,7 @@ class Loss(keras.layers.Layer):
         return None if mask is None else self._chosen(mask)
 
     def _chosen(self, values):
-        """Of a list with something for each input, that which is returned."""
+        """Selects the values of the inputs that the layer returns."""
         if self.output_axis is None:
             return values
         if isinstance(self.output_axis, list):
@@ -77,29 +66,10 @@ class Loss(keras.layers.Layer):
 class Keras2Model(keras.Model):
     """A functional `keras.Model` with two habits of Keras 2, for scripts that rely on them.
 
-    - It trains what was trainable when it was compiled. Keras 3 asks each layer at `fit`, so that a layer that is
-      frozen for one model is frozen for all that share it, also for those compiled before.
-    - Functions such as `K.random_uniform` without a seed draw new numbers in each call of its layers. On JAX they need
-      a generator of random numbers that belongs to the model, and Keras 3 raises an error without one.
-
-    ```python
-    from kcrf.bert4keras.models import Keras2Model as Model  # in place of: from keras.models import Model
-    ```
-
-    Args:
-        inputs, outputs, name: As for `keras.Model(inputs, outputs, name=None)`.
-
-    Example:
-
-    >>> x = keras.Input((2,))
-    >>> layer = keras.layers.Dense(1)
-    >>> model = Keras2Model(x, layer(x))
-    >>> model.compile("sgd", "mse")
-    >>> layer.trainable = False  # for a model that is made from here on
-    >>> before = layer.bias + 0
-    >>> history = model.fit(keras.ops.ones((4, 2)), keras.ops.ones((4, 1)), verbose=0)
-    >>> bool(layer.bias != before), layer.trainable
-    (True, False)
+    - It trains what was trainable when it was compiled. Keras 3 asks each layer at `fit`: a layer that is frozen for
+      one model is frozen for all that share it.
+    - `K.random_uniform` and others without a seed draw new numbers in each call. On JAX they need a generator that
+      belongs to the model, and Keras 3 raises an error without one.
     """
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:

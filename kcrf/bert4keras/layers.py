@@ -54,15 +54,7 @@ def __getattr__(name: str) -> Any:
 
 
 def SetLearningRate(layer: Any, lamb: float, is_ada: bool = False, **kwargs: Any) -> Any:  # noqa: N802
-    """A `kcrf.layers.SetLearningRate` by the arguments of the class of kexue.fm/archives/6418.
-
-    Args:
-        layer: Any Keras layer with one input.
-        lamb: The learning-rate multiplier of the layer, a positive number.
-        is_ada: Whether the optimizer is adaptive, as Adam is. It has no effect: the factor is `lamb` under all.
-
-    Returns:
-        The wrapped layer.
+    """A `kcrf.layers.SetLearningRate` by the arguments of kexue.fm/archives/6418; `is_ada` has no effect.
 
     >>> SetLearningRate(keras.layers.Dense(4), 10, True).multiplier
     10

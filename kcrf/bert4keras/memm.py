@@ -1,9 +1,8 @@
-"""The maximum entropy Markov model (McCallum et al., 2000) in both directions, a cheaper alternative to the CRF.
+"""The maximum entropy Markov model (McCallum et al., 2000) in both directions, as bert4keras defines it.
 
-Each tag has a softmax given the tag next to it, so training needs no recursion over time, only a cross-entropy.
-From left to right the scores of the first tag are its emissions, those of any later one the mean of its emissions and
-the transitions out of the tag before; from right to left the same with the transitions into the tag after. Loss and
-decoding take the mean of both directions' log probabilities. This is the definition of bert4keras.
+Each tag has a softmax given the tag next to it, so training needs no recursion over time. The scores of a tag are the
+mean of its emissions and the transitions from (or to) its neighbor; at the edge of a sentence its emissions. Loss and
+decoding take the mean of both directions' log probabilities.
 
 The normalizer of a position depends on one neighbor's tag, so it can be moved into that neighbor's emissions. The
 model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly.
@@ -23,15 +22,7 @@ _OF_CRF_ALONE = {"use_boundary", "constraints"}
 
 
 def equal_crf(emissions, mask, transitions):
-    """The CRF whose score of a path is the model's: the mean of both directions' log probabilities.
-
-    Args:
-        emissions: `(batch, time, tags)`.
-        mask: `(batch, time)` bool, True = real.
-        transitions: `(tags, tags)`, from row to column.
-
-    Returns:
-        The emissions `(batch, time, tags)` and transitions `(tags, tags)` of the CRF, for any function of `kcrf.crf`.
+    """The emissions `(batch, time, tags)` and transitions of a CRF whose path scores are the model's log probabilities.
 
     >>> emissions, transitions = equal_crf([[[0.0, 0.0], [2.0, 2.0]]], [[True, True]], [[0.0, 0.0], [0.0, 0.0]])
     >>> round(float(crf.path_score(emissions, [[0, 1]], None, transitions)[0]), 4)  # log 1/4, since all are alike
@@ -72,32 +63,12 @@ def _product(left, right):
 class MaximumEntropyMarkovModel(ConditionalRandomField):
     """The maximum entropy Markov model on top of emission scores, used like a CRF and cheaper to train.
 
-    Returns its inputs as `ConditionalRandomField` does, with the same masks, and has the same methods. `decode`,
-    `top_k`, `marginals` and `entropy` are those of the CRF `equal_crf`. Masked positions are removed. Unknown
-    (negative) tags have no loss, and their neighbors are scored as at the edge of a sentence: the loss is a sum of
-    cross-entropies of known tags, and does not sum over paths.
+    Masks, losses, metrics and decoders are those of `ConditionalRandomField`. An unknown (negative) tag has no loss,
+    and its neighbors are scored as at the edge of a sentence.
 
     Args:
-        lr_multiplier: How many times faster than the other weights of the model the transitions learn, a positive
-            number, as in `ConditionalRandomField`. Defaults to 1.
-        hidden_dim: The rank of the transitions `l_trans @ r_trans.T`, useful for many tags; None means the full
-            matrix. Defaults to None.
-        transition_initializer: Initializer of the scores, before they are divided by `lr_multiplier`. Defaults to
-            "glorot_uniform".
-
-    Shapes:
-        Inputs `(batch, time, tags)` and, by Keras or as `mask=`, a mask `(batch, time)`; outputs as the inputs.
-
-    Weights:
-        `trans (tags, tags)`, or `l_trans` and `r_trans (tags, hidden_dim)`, stored divided by `lr_multiplier`, as
-        bert4keras stores them.
-
-    Example:
-
-    >>> inputs = keras.Input((None, 16))
-    >>> layer = MaximumEntropyMarkovModel(lr_multiplier=100)
-    >>> model = keras.Model(inputs, layer(keras.layers.Dense(4)(inputs)))
-    >>> model.compile("adam", loss=layer.sparse_loss, metrics=[layer.sparse_accuracy])
+        lr_multiplier, transition_initializer: As in `ConditionalRandomField`.
+        hidden_dim: The rank of the transitions `l_trans @ r_trans.T`, useful for many tags. Defaults to None: full.
     """
 
     def __init__(
@@ -146,13 +117,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         return super().trans if self.hidden_dim is None else _product(self.l_trans, self.r_trans)
 
     def basic_loss(self, y_true: Tensor, y_pred: Tensor, go_backwards: bool = False) -> Tensor:
-        """The loss of one direction per sentence, `(batch,)`: minus the log probability of the known tags.
-
-        Args:
-            y_true: `(batch, time)` ints, negative where unknown.
-            y_pred: The layer's outputs, `(batch, time, tags)`.
-            go_backwards: Whether each tag is given the tag after it instead of the one before. Defaults to False.
-        """
+        """The loss of one direction, `(batch,)`: minus the log probability of the known tags given their neighbors."""
         y_pred = ops.convert_to_tensor(y_pred)
         mask = real_positions(y_pred)
         order = _real_first(mask)

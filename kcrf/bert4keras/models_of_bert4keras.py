@@ -1,8 +1,4 @@
-"""`build_transformer_model` on tf_keras: bert4keras builds the model, kcrf loads the checkpoint into it.
-
-This adds what bert4keras' own loading lacks: skipped top layers, safetensors and torch files, a report of what was
-loaded, and different initial weights for query, key and value (see `_draw`).
-"""
+"""`build_transformer_model` on tf_keras: bert4keras builds the model, kcrf loads the checkpoint into it."""
 
 import warnings
 
@@ -32,22 +28,8 @@ def build_transformer_model(
 ):
     """Builds a model by bert4keras and loads a checkpoint, with the arguments of both libraries.
 
-    For "bert", "roberta", "albert", "electra" and "nezha", as "encoder" or otherwise, kcrf loads the checkpoint; any
-    other model of bert4keras is built and loaded by bert4keras alone.
-
-    Args:
-        config_path, checkpoint_path, skip_top_layers, skip_pooler, skip, ignore_invalid_weights: As on Keras 3. Paths
-            in `skip` are the names of bert4keras' variables, as in `Transformer-0-FeedForward/dense/kernel`.
-        model, application, return_keras_model, **options: As in bert4keras.
-
-    Returns:
-        What bert4keras returns: a `keras.Model`, or its `Transformer`. Where kcrf loaded a checkpoint,
-        `model.kcrf_load_report` is the `LoadReport`.
-
-    Raises:
-        ImportError: bert4keras is not installed.
-        ValueError: An option needs Keras 3, or `skip`, `skip_top_layers` or `skip_pooler` came with a model that
-            bert4keras loads; otherwise as on Keras 3.
+    kcrf loads the checkpoints of BERT's family; any other model is built and loaded by bert4keras alone. Paths in
+    `skip` are the names of bert4keras' variables, as in `Transformer-0-FeedForward/dense/kernel`.
     """
     refused = [name for name in KERAS_3_OPTIONS if options.get(name)]
     if refused:
@@ -116,10 +98,6 @@ def _describe(transformer, config):
 
 
 def _draw(variables, paths, stddev):
-    """Draws fresh values for variables, each kernel with its own seed.
-
-    bert4keras uses one unseeded initializer for all kernels of a layer. In tf_keras it draws the same numbers each
-    time: query, key and value would start equal.
-    """
+    """Draws fresh values, each kernel with its own seed: bert4keras' one unseeded initializer repeats its numbers."""
     for path in paths:
         variables[path].assign(fresh_value(path, variables[path].shape, stddev))

@@ -1,7 +1,6 @@
-"""Global pointers: a score for each pair of positions and each kind of span or relation.
+"""Global pointers of bert4keras: a score for each pair of positions and each kind of span or relation.
 
-Names, arguments and weights are those of bert4keras' layers. Source: Su Jianlin, kexue.fm/archives/8373 and, for the
-efficient one, 8877.
+Source: Su Jianlin, kexue.fm/archives/8373 and, for the efficient one, 8877.
 """
 
 from typing import Any
@@ -118,15 +117,7 @@ class GlobalPointer(Layer):
 
 @register
 class EfficientGlobalPointer(GlobalPointer):
-    """A `GlobalPointer` whose heads share queries and keys, and differ in a score of each first and last position.
-
-    It has far fewer weights, and its arguments are those of `GlobalPointer`.
-
-    Example:
-
-    >>> tuple(EfficientGlobalPointer(heads=2, head_size=4)(ops.ones((1, 5, 3))).shape)
-    (1, 2, 5, 5)
-    """
+    """A `GlobalPointer` whose heads share queries and keys, and differ in a score of each first and last position."""
 
     def build(self, input_shape):
         self.p_dense = self._dense(2 * self.head_size, "p_dense", input_shape)

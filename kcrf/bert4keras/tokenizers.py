@@ -11,14 +11,7 @@ __all__ = ["Tokenizer", "load_vocab", "save_vocab"]
 
 
 class Tokenizer(tokenizers.Tokenizer):
-    """`kcrf.tokenizers.Tokenizer`, which also takes the arguments of older releases of bert4keras.
-
-    Example:
-
-    >>> tokenizer = Tokenizer({token: index for index, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "好"])})
-    >>> tokenizer.encode("好好好", max_length=4)
-    ([2, 4, 4, 3], [0, 0, 0, 0])
-    """
+    """`kcrf.tokenizers.Tokenizer`, which also takes `max_length`, the name of `maxlen` in older releases."""
 
     def encode(
         self,

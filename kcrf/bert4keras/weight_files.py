@@ -1,7 +1,4 @@
-"""Weight files of Keras 2 and tf_keras: HDF5, or a TensorFlow checkpoint of Python objects.
-
-What `model.save_weights("best_model.weights")` of a bert4keras script wrote may be either; neither needs TensorFlow.
-"""
+"""Reads weight files of Keras 2 and tf_keras without TensorFlow: HDF5, or a checkpoint of Python objects."""
 
 import re
 from pathlib import Path
@@ -35,15 +32,7 @@ def leaf_name(name):
 
 
 def read_arrays(path, is_wanted):
-    """Reads arrays of a weight file by their full names.
-
-    Args:
-        path: An HDF5 file, or the prefix of a TensorFlow checkpoint.
-        is_wanted: A function from a name to a bool. Arrays of optimizers are never read.
-
-    Returns:
-        A dict from names to arrays; `None` if the file is of neither kind.
-    """
+    """Reads the wanted arrays of a weight file by their full names; None if the file is of neither kind."""
     if Path(f"{path}.index").is_file():
         entries = _read_bundle(path)
         return {name: entry.read() for name, entry in entries.items() if is_wanted(name)}
@@ -63,18 +52,9 @@ def read_arrays(path, is_wanted):
 
 
 def read_layers(path):
-    """Reads the layers of a weight file that have weights, in the order of the model.
+    """Reads the layers that have weights, in the order of the model: `(layer name, [(weight name, array), ...])`.
 
-    Args:
-        path: An HDF5 file, or the prefix of a TensorFlow checkpoint.
-
-    Returns:
-        A list of `(layer name, [(weight name, array), ...])`. The layer name is `None` in a TensorFlow checkpoint,
-        which has numbers instead.
-
-    Raises:
-        FileNotFoundError: There is neither.
-        ValueError: The file is damaged, or not of Keras 2.
+    A TensorFlow checkpoint has numbers instead of layer names: there the name is None.
     """
     if Path(f"{path}.index").is_file():
         return _read_numbered_layers(path)

@@ -19,25 +19,16 @@ _PLAUSIBLE = 0.01, 100.0  # range of the largest transition score of a trained C
 
 
 def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier: float | None = None) -> None:
-    """Loads what `model.save_weights` of a bert4keras script wrote, on Keras 2 or tf_keras.
+    """Loads what `model.save_weights` of a bert4keras script wrote: HDF5, or TensorFlow's files.
 
-    Layers with their own name, such as all layers of a transformer, get their weights by name; the others in their
-    order. Keras' own `load_weights` does not fit these files: it assigns weights by their order alone, and bert4keras'
-    LayerNormalization has beta before gamma.
+    Layers with their own name get their weights by name, the others in their order. Keras' own `load_weights` would
+    assign all weights by order, but bert4keras' LayerNormalization has beta before gamma.
 
     Args:
-        model: The same model, built by kcrf.
-        path: An HDF5 file ("best_model.h5"), or the prefix of TensorFlow's files: `save_weights` of tf_keras makes
-            "best_model.weights.index" and others of the name "best_model.weights".
-        lr_multiplier: The `lr_multiplier` that the script gave its `ConditionalRandomField`, 1 if none. Required where
-            the model has such a layer: the file stores the transitions divided by the multiplier, and not the
-            multiplier itself. The layer here may have another one. A warning tells if the resulting scores are
-            implausibly large or small. Defaults to `None`.
-
-    Raises:
-        ValueError: The layers of file and model differ, `lr_multiplier` is missing, the model has a `SetLearningRate`,
-            or the file is of another kind. The model keeps its weights.
-        FileNotFoundError: There is no such file.
+        model: The same model, built by kcrf. If the file does not fit it, it keeps its weights.
+        path: An HDF5 file ("best_model.h5"), or the prefix of TensorFlow's files ("best_model.weights").
+        lr_multiplier: What the script gave its `ConditionalRandomField`, 1 if nothing. Required with such a layer: the
+            file stores the transitions divided by it. The layer here may have another one.
     """
     stored = read_layers(Path(path))
     wrapped = [layer.name for layer in model._flatten_layers() if isinstance(layer, SetLearningRate)]

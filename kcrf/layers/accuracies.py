@@ -7,10 +7,9 @@ from kcrf.layers.labels import has_rank, one_hot_labels, sparse_tags, tags_of_on
 
 
 class TokenAccuracy(keras.metrics.Metric):
-    """Base of the accuracies: the fraction of tokens with the right tag, among real positions whose tag is known.
+    """The fraction of tokens with the right tag, among real positions whose tag is known.
 
-    Called inside a compiled function (a metric of the user's own, a training step), `crf.sparse_accuracy(y_true,
-    y_pred)` creates a metric there. This metric has no state: it is a function that returns the accuracy of the batch.
+    Created inside a compiled function it has no state: it is a function that returns the accuracy of the batch.
     """
 
     def __init__(self, name, dtype=None):
@@ -27,13 +26,7 @@ class TokenAccuracy(keras.metrics.Metric):
         return _fraction(*map(ops.sum, self._counts(y_true, y_pred, sample_weight)))
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        """Counts the tokens of a batch.
-
-        Args:
-            y_true: The labels, `(batch, time)` or one-hot `(batch, time, tags)`.
-            y_pred: The outputs of the layer, `(batch, time, tags)`.
-            sample_weight: `(batch,)` or `(batch, time)`. Defaults to None: every token counts as 1.
-        """
+        """Counts a batch: labels `(batch, time)` or one-hot, outputs, weights `(batch,)` or `(batch, time)`."""
         for total, counts in zip(
             (self._right, self._counted), self._counts(y_true, y_pred, sample_weight), strict=True
         ):
@@ -56,10 +49,10 @@ class TokenAccuracy(keras.metrics.Metric):
         return ops.argmax(y_pred, axis=-1)
 
     def save_own_variables(self, store):
-        """Saves nothing: the counts are not part of a model. (A saver that walks attributes finds this metric, too.)"""
+        """Saves nothing: a saver that walks attributes finds this metric, too."""
 
     def load_own_variables(self, store):
-        """Loads nothing, see `save_own_variables`."""
+        """Loads nothing."""
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -88,8 +81,8 @@ class DenseAccuracy(TokenAccuracy):
 class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
     """`ConditionalRandomField.viterbi_accuracy`.
 
-    On JAX, Keras updates metrics in a scope without the weights of the model. The loss is computed with the weights and
-    may update metrics: it stores a copy of the scores in this metric, and the next update decodes with it.
+    On JAX, Keras updates metrics without the weights of the model: the loss stores a copy of the scores here, and the
+    next update decodes with it.
     """
 
     def __init__(self, layer=None, name="viterbi_accuracy", dtype=None, key=None):
@@ -139,12 +132,7 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
 
 
 def _by_token(sample_weight, batch):
-    """Weights `(batch,)`, `(batch, time)` or `(batch, time, 1)` as float32 `(batch, time)` or `(batch, 1)`.
-
-    Args:
-        sample_weight: The weights.
-        batch: The size of the batch.
-    """
+    """Weights `(batch,)`, `(batch, time)` or `(batch, time, 1)` as float32 `(batch, time)` or `(batch, 1)`."""
     weight = ops.cast(sample_weight, "float32")
     if not has_rank(weight):
         return ops.reshape(weight, (batch, -1))

@@ -13,22 +13,9 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 class MultiHeadAttention(keras.layers.Layer):
     """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
 
-    Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. Without
-    attention dropout it uses the fused attention of the backend, if there is one and it is faster.
-
-    Args:
-        heads: The number of heads.
-        head_size: The size of each head for values.
-        out_dim: The size of the output. Defaults to `heads * head_size`.
-        key_size: The size of each head for queries and keys. Defaults to `head_size`.
-        attention_dropout: The dropout rate of the attention weights. Defaults to 0.
-        mixout: See `MixoutDense`. Defaults to 0.
-        kernel_initializer: Defaults to "glorot_uniform". Each kernel gets values of its own.
-
-    The input is the hidden states, or a list of them and relative positions `(time, time, key_size)`, which are added
-    to keys and values (NEZHA; `key_size` must be `head_size` then).
-
-    Example:
+    Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. The input may
+    be a list of the hidden states and relative positions `(time, time, key_size)`, which are added to keys and values
+    (NEZHA).
 
     >>> tuple(MultiHeadAttention(heads=2, head_size=3)(ops.ones((1, 4, 6))).shape)
     (1, 4, 6)
@@ -128,14 +115,6 @@ class MultiHeadAttention(keras.layers.Layer):
 @register
 class FeedForward(keras.layers.Layer):
     """Two Dense layers, the first with an activation: `(batch, time, hidden)` to the same shape.
-
-    Args:
-        units: The size of the intermediate layer.
-        activation: The activation of the intermediate layer. Defaults to "gelu", the exact one.
-        mixout: See `MixoutDense`. Defaults to 0.
-        kernel_initializer: Defaults to "glorot_uniform". Each kernel gets values of its own.
-
-    Example:
 
     >>> tuple(FeedForward(8)(ops.ones((1, 4, 6))).shape)
     (1, 4, 6)

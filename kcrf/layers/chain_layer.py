@@ -31,20 +31,9 @@ _OTHER_NAMES = {  # of keras-contrib, TensorFlow Addons and others
 
 
 class ChainLayer(LayerWithMultiplier):
-    """Passes emissions through with masked positions at -inf, and gives functions of `kcrf.crf` their arguments.
+    """Passes emissions through with masked positions at -inf; subclasses define `scores`.
 
-    Subclasses define `scores`.
-
-    Args:
-        lr_multiplier: See `LayerWithMultiplier`.
-        key: The key in the config that the layer is created from. Losses and other objects saved with the layer have
-            the same key in their configs. Defaults to None: the layer is not created from a config.
-
-    Attributes:
-        key: A string that no other layer has.
-        is_loaded: Whether the layer was created from a config.
-        mask_is_computed: Whether an operation computes the mask, which HDF5 files do not hold.
-        viterbi_accuracies: The `ViterbiAccuracy` metrics that need copies of the scores.
+    Losses and metrics that are saved with the layer find it by `key`, which their configs have, too.
     """
 
     def __init__(self, lr_multiplier=1, key=None, **kwargs):
@@ -142,9 +131,8 @@ class ChainLayer(LayerWithMultiplier):
 class BoundToLayer:
     """Base of objects that compute with the scores of a `ChainLayer` and are saved with it.
 
-    It holds a weak reference to the layer (a strong one would lead Keras' saver in circles), and its config holds the
-    key of the layer. An object that is created from a config belongs to the layer that was created last from a config
-    with this key: Keras creates the layers of a saved model right before its losses and metrics.
+    The reference is weak: a strong one would lead Keras' saver in circles. An object from a config belongs to the layer
+    that was last created from a config with the same key: Keras creates layers right before losses and metrics.
     """
 
     def _bind(self, layer, key):
@@ -182,18 +170,12 @@ class BoundToLayer:
 
 
 def real_positions(y_pred):
-    """Which positions of a layer's outputs are real, `(batch, time)` bool: those that are not -inf for all tags.
-
-    NaN counts as real and makes the loss NaN, so that training that diverged can be seen.
-    """
+    """Which positions of outputs are real, `(batch, time)` bool: not -inf for all tags. NaN counts as real."""
     return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
 
 
 def _keep_state_dict_keys(layer):
-    """On torch, names the entries of a layer in `state_dict` by attributes: Keras' keys contain an automatic name.
-
-    The keys are then the names of the weights, such as "trans". Keras' keys can still be loaded.
-    """
+    """On torch, names entries of `state_dict` by attributes ("trans"): Keras' keys contain an automatic name."""
     if backend_name() != "torch":
         return
     layer.register_state_dict_post_hook(_shorten_keys)

@@ -1,8 +1,6 @@
 """Finds mistakes in how a model with a CRF is built, compiled and fitted, which Keras accepts in silence.
 
-`check_compiled` is called by `kcrf.monitor.CRFMonitor`, `check_fit` by the `fit` of `kcrf.bert4keras`,
-the others by the layers. What cannot be meant raises a `ValueError`; what is
-probably a mistake is a `UserWarning`, once for each layer.
+Errors are `ValueError`s; what is only probably a mistake is a `UserWarning`, once for each layer.
 """
 
 import warnings
@@ -31,11 +29,7 @@ _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
 
 
 def check_fit(model, x, y, class_weight=None):
-    """Checks the arguments of `fit` for a model with CRF layers.
-
-    Raises:
-        ValueError: `class_weight` is given for the loss of a CRF; or as `check_compiled`.
-    """
+    """Checks the arguments of `fit` for a model with CRF layers."""
     losses, _ = _compiled_with(model)
     if class_weight is not None and any(isinstance(loss, SentenceLoss) for loss in flat([losses])):
         raise ValueError(
@@ -49,15 +43,7 @@ def check_fit(model, x, y, class_weight=None):
 
 
 def check_compiled(model):
-    """Checks the losses and metrics that a model with CRF layers was compiled with.
-
-    Returns:
-        The CRF layers whose outputs are outputs of the model.
-
-    Raises:
-        ValueError: An output of a CRF layer is trained by a loss of Keras, and nothing else trains the transitions; or
-            by the loss of another CRF layer.
-    """
+    """Checks the losses and metrics of a model with CRF layers. Returns those layers whose outputs it has."""
     losses, metrics = _compiled_with(model)
     outputs = [layer_behind(output) for output in getattr(model, "outputs", None) or []]
     layers = [layer for layer in dict.fromkeys(outputs) if isinstance(layer, ChainLayer)]
@@ -217,13 +203,7 @@ def warn_of_unused_scores(layer):
 
 
 def warn_of_padding(layer, inputs, tags):
-    """Warns if a CRF layer that masks nothing gets sentences that look padded.
-
-    Args:
-        layer: The layer.
-        inputs: Of the model: an array, or a list or dict of arrays. Only arrays of ints `(sentences, time)` tell.
-        tags: An array `(sentences, time)`, or anything else, which does not tell.
-    """
+    """Warns if a CRF layer that masks nothing gets integer inputs or tags `(sentences, time)` that look padded."""
     arrays = inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, (list, tuple)) else [inputs]
     # flags and segments, 0 or 1, may begin or end with zeros without being padding
     numbers = [x[:_SAMPLE] for x in arrays if _is_matrix(x) and x.dtype.kind in "iu" and x.max(initial=0) > 1]

@@ -26,18 +26,16 @@ from kcrf.tags import TagScheme
 class ConditionalRandomField(ChainLayer):
     """A linear-chain CRF on top of emission scores, trained by its own loss.
 
-    The layer returns its inputs in float32, with masked positions at -inf: its losses and decoders read the mask from
-    there. It returns no Keras mask. Everything else is a method of the layer that takes these outputs.
-
-    A CRF on top of a pretrained encoder needs a learning rate 100 to 1000 times that of the encoder: see
-    `lr_multiplier`. Source: Su Jianlin, "Is your CRF's learning rate big enough?", kexue.fm/archives/7196.
+    The layer returns its inputs in float32, with masked positions at -inf: its losses and decoders, which are methods,
+    read the mask from there. It returns no Keras mask.
 
     Args:
-        lr_multiplier: How many times faster than the other weights of the model the CRF learns, a positive number.
-            Exact under Adam and SGD. `suggest_lr_multiplier(learning_rate, steps)` gives a good value. Defaults to 1.
+        lr_multiplier: How many times faster than the rest of the model the CRF learns, exact under Adam and SGD. On a
+            pretrained encoder it must be 100 to 1000 (Su Jianlin, kexue.fm/archives/7196);
+            `suggest_lr_multiplier(learning_rate, steps)` gives a good value. Defaults to 1.
         use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
         constraints: A `kcrf.tags.TagScheme`. Starts, transitions and ends that it forbids have probability 0 in the
-            loss and in decoding, and labels that break it stop `fit` with an error. Defaults to None, nothing is
+            loss and in decoding, and labels that break it stop `fit` with an error. Defaults to None: nothing is
             forbidden.
         transition_initializer: Initializer of the transition scores, before they are divided by `lr_multiplier`.
             Defaults to "glorot_uniform", as in bert4keras.
@@ -46,8 +44,7 @@ class ConditionalRandomField(ChainLayer):
         Inputs `(batch, time, tags)` and, by Keras or as `mask=`, a mask `(batch, time)`; outputs as the inputs.
 
     Weights:
-        `trans (tags, tags)` and with `use_boundary` `start (tags,)`, `end (tags,)`, stored divided by `lr_multiplier`
-        as in bert4keras.
+        `trans (tags, tags)` and with `use_boundary` `start`, `end (tags,)`, stored divided by `lr_multiplier`.
 
     Example:
 
@@ -178,10 +175,7 @@ class ConditionalRandomField(ChainLayer):
     def decode(self, y_pred: Tensor, constraints: TagScheme | None = None) -> Tensor:
         """The best path of each sentence, `(batch, time)` int32, -1 where masked.
 
-        Args:
-            y_pred: The output of the layer, `(batch, time, tags)`.
-            constraints: A `kcrf.tags.TagScheme` that the path must follow, whether the layer was trained with
-                constraints or not. Defaults to None: those of the layer.
+        It follows `constraints`, a `kcrf.tags.TagScheme`, whether the layer was trained with them or not.
         """
         return crf.viterbi(self.chain(y_pred).constrained(constraints))
 
@@ -190,31 +184,13 @@ class ConditionalRandomField(ChainLayer):
         return crf.top_k_paths(self.chain(y_pred).constrained(constraints), k)
 
     def marginals(self, y_pred: Tensor, temperature: float = 1.0) -> Tensor:
-        """The posterior probability of every tag at every position.
-
-        Args:
-            y_pred: The output of the layer, `(batch, time, tags)`.
-            temperature: All scores are divided by it. Defaults to 1.
-
-        Returns:
-            `(batch, time, tags)`, 0 where masked.
-        """
+        """The posterior probability of every tag, `(batch, time, tags)`, 0 where masked."""
         return crf.marginals(self.chain(y_pred).divided(temperature))
 
     def expected_counts(
         self, y_pred: Tensor, constraints: TagScheme | None = None, temperature: float = 1.0
     ) -> tuple[Tensor, Tensor]:
-        """The expected number of times that each tag and each transition occurs; see `kcrf.crf.expected_counts`.
-
-        Args:
-            y_pred: The output of the layer, `(batch, time, tags)`.
-            constraints: A `kcrf.tags.TagScheme`. Paths that it forbids have probability 0, whether the layer was
-                trained with constraints or not. Defaults to None: those of the layer.
-            temperature: All scores are divided by it. Defaults to 1.
-
-        Returns:
-            Posteriors `(batch, time, tags)`, 0 where masked, and steps `(batch, tags, tags)`, from row to column.
-        """
+        """The expected number of each tag, `(batch, time, tags)`, and transition, `(batch, tags, tags)`."""
         return crf.expected_counts(self.chain(y_pred).divided(temperature).constrained(constraints))
 
     def entropy(self, y_pred: Tensor) -> Tensor:
@@ -226,23 +202,16 @@ class ConditionalRandomField(ChainLayer):
     ) -> Tensor:
         """The posterior probability that exactly this span is a word, or an entity of its type.
 
-        The sum of the probabilities of all paths that have the tags of the span there. A BIO entity begins with B, also
-        if no constraints forbid I, and ends with the span. The cost hardly depends on the number of spans.
-
         Args:
             y_pred: The output of the layer, `(batch, time, tags)`.
             spans: For each sentence a list of `(start, end)` under BMES, of `(start, end, label)` under BIO and BIOES;
                 half-open, in positions of `y_pred`. Masked positions inside a span are skipped. Spans may overlap.
             scheme: A `kcrf.tags.TagScheme`. Defaults to the constraints of the layer.
-            temperature: All scores are divided by it. One that is fitted on held-out data makes the probabilities of a
-                model that is overconfident better calibrated (Guo et al., 2017). Defaults to 1.
+            temperature: All scores are divided by it (Guo et al., 2017). Defaults to 1.
 
         Returns:
-            For each sentence a NumPy array with one probability per span.
-
-        Raises:
-            ValueError: The scheme has another number of tags, or there is not one list per sentence; or a span is empty
-                or all masked, ends after the sentence, or has a label that the scheme lacks.
+            For each sentence a NumPy array with one probability per span: the sum over all paths with the tags of the
+                span.
 
         Example:
 
@@ -296,16 +265,8 @@ def _forbid(scores, allowed):
 class ViterbiTags(BoundToLayer, keras.layers.Layer):
     """The tags of the best path, as a layer: turns a trained model into one that can be served.
 
-    Args:
-        crf: The `ConditionalRandomField` whose outputs are the inputs of this layer.
-        confidences: Whether to also return the posterior probability of each tag of the path. Defaults to False.
-        constraints: A `kcrf.tags.TagScheme` that the path must follow. Defaults to None: that of `crf`, if it has one.
-
-    Shapes:
-        Inputs: the outputs of `crf`, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked; with
-        `confidences` also float32 `(batch, time)`, 0 where masked.
-
-    Example:
+    Returns int32 `(batch, time)`, -1 where masked, for the outputs of `crf`; with `confidences` also the posterior
+    probability of each tag, 0 where masked. The path follows `constraints`, by default those of `crf`.
 
     >>> inputs = keras.Input((None, 4))
     >>> layer = ConditionalRandomField()

@@ -35,26 +35,12 @@ class Dense(keras.layers.Dense):
 
 @register
 class MixoutDense(Dense):
-    """A Dense layer that, in training, replaces random rows of its kernel by those of a prior.
-
-    Each row of the kernel (one per input unit) is replaced with probability `mixout`; the result is scaled so that its
-    expectation is the kernel:
+    """A Dense layer that, in training, replaces random rows of its kernel by those of a prior, scaled to the same mean.
 
         kernel = (mask * kernel + (1 - mask) * prior - mixout * prior) / (1 - mixout),    mask ~ Bernoulli(1 - mixout)
 
-    The prior is a weight that is not trained: the initial kernel, or the loaded one after a checkpoint was loaded. At
-    inference the layer is Dense. Source: Lee, Cho, Kang 2020, "Mixout", https://arxiv.org/abs/1909.11299.
-
-    Args:
-        units: As in Dense.
-        mixout: The probability of the prior, 0 <= mixout < 1. Defaults to 0.
-        seed: Defaults to a random one.
-
-    Example:
-
-    >>> layer = MixoutDense(3, mixout=0.5)
-    >>> tuple(layer(ops.ones((2, 4)), training=True).shape)
-    (2, 3)
+    The prior is not trained: the initial kernel, or the one of the loaded checkpoint. Source: Lee, Cho, Kang 2020,
+    https://arxiv.org/abs/1909.11299.
     """
 
     def __init__(self, units: int, mixout: float = 0.0, seed: int | None = None, **kwargs: Any) -> None:
@@ -94,17 +80,7 @@ class MixoutDense(Dense):
 class TruncatedNormal(keras.initializers.Initializer):
     """A normal distribution truncated at two standard deviations, drawn by NumPy.
 
-    Unlike `keras.initializers.TruncatedNormal` it is truncated exactly on every backend (on torch Keras lets a few
-    values through), compiles nothing and needs no memory besides the result, which matters for 100 million weights.
-
-    Args:
-        stddev: The standard deviation before truncation. Defaults to 0.02, BERT's.
-        seed: Defaults to a new one per instance, drawn from Python's `random`, as in Keras.
-
-    Example:
-
-    >>> float(ops.max(ops.abs(TruncatedNormal(0.02)((100, 100))))) <= 0.04
-    True
+    Keras' own lets a few values through on torch, compiles for each shape, and needs more memory.
     """
 
     def __init__(self, stddev=0.02, seed=None):

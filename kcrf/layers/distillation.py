@@ -1,9 +1,7 @@
-"""Losses of a student: of what is known of its texts, and of what its teacher says of them.
+"""Distillation losses: `(1 - A) * loss on the labels + A * T^2 * cross-entropy with the teacher's predictions`.
 
-Each is `(1 - A) * hard + A * T^2 * soft`, with A the weight of the teacher and T the temperature. `hard` is the usual
-loss for what is known, 0 where nothing is. `soft` is the cross-entropy between the probabilities of teacher and
-student, the scores of both divided by T. Its gradients shrink with T^2, so it is multiplied by that (Hinton et al.
-2015, section 2, https://arxiv.org/abs/1503.02531).
+A is the weight of the teacher. Both scores are divided by the temperature T, whose square keeps the gradients as large
+(Hinton et al. 2015, section 2, https://arxiv.org/abs/1503.02531). Unknown labels add nothing.
 """
 
 from typing import Any
@@ -14,39 +12,15 @@ from kcrf.layers.losses import SentenceLoss
 
 
 def unpack_tags(targets, size):
-    """The parts of a batch of `kcrf.distillation.SoftTags`, which `SoftTags.padded` packs into one array.
-
-    Args:
-        targets: `(batch, time + tags, 1 + tags)`, an array or a tensor.
-        size: The number of tags.
-
-    Returns:
-        tags: `(batch, time)`, floats; -1 where unknown.
-        expected_tags: `(batch, time, tags)`.
-        expected_steps: `(batch, tags, tags)`.
-
-    >>> tags, expected_tags, expected_steps = unpack_tags(ops.ones((1, 5, 3)), 2)
-    >>> tuple(tags.shape), tuple(expected_tags.shape), tuple(expected_steps.shape)
-    ((1, 3), (1, 3, 2), (1, 2, 2))
-    """
+    """Unpacks `SoftTags.padded` `(batch, time + tags, 1 + tags)` into tags, expected tags and expected steps."""
     return targets[:, :-size, 0], targets[:, :-size, 1:], targets[:, -size:, 1:]
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class SequenceDistillationLoss(SentenceLoss):
-    """The loss of a CRF that learns from the distribution over tag sequences of its teacher; see `kcrf.distillation`.
+    """The loss of a CRF on the teacher's distribution over tag sequences, `kcrf.crf.distillation_loss`.
 
-    The soft part is exact: the cross-entropy over all sequences, as `kcrf.crf.distillation_loss` computes it. The hard
-    part is minus the log likelihood of the tags; unknown ones are summed over.
-
-    Args:
-        layer: The `ConditionalRandomField`.
-        teacher_weight: A, above 0 and at most 1. With 1 the tags are not looked at. Defaults to 0.9.
-        temperature: T, positive. The teacher's counts must be those at the same temperature. Defaults to 1.
-
-    Shapes:
-        `y_true (batch, time + tags, 1 + tags)`: `kcrf.distillation.SoftTags(...).padded(time)` of each sentence;
-        `y_pred (batch, time, tags)`.
+    With a `teacher_weight` of 1 the tags are not looked at. `y_true` holds `SoftTags.padded(time)`, see `unpack_tags`.
     """
 
     def __init__(
@@ -77,12 +51,7 @@ class SequenceDistillationLoss(SentenceLoss):
 
 
 class _Loss(keras.losses.Loss):
-    """Base of the losses without a CRF.
-
-    Args:
-        teacher_weight: A, above 0 and at most 1.
-        temperature: T, positive.
-    """
+    """Base of the losses without a CRF."""
 
     def __init__(self, teacher_weight=0.9, temperature=1.0, name=None, reduction="sum_over_batch_size"):
         super().__init__(name=name, reduction=reduction)
@@ -103,15 +72,9 @@ class _Loss(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class TagDistillationLoss(_Loss):
-    """The loss of a softmax head that learns from the posteriors of each tag; a mean over positions that have a tag.
+    """The loss of a softmax head on the posteriors of each tag: a mean over the positions that have a tag.
 
-    Args:
-        teacher_weight: A, above 0 and at most 1. Defaults to 0.9.
-        temperature: T, positive. Defaults to 1.
-
-    Shapes:
-        `y_true (batch, time + tags, 1 + tags)`: `kcrf.distillation.SoftTags(...).padded(time)` of each sentence;
-        `y_pred (batch, time, tags)`, scores before the softmax; `sample_weight (batch,)` or `(batch, time)`.
+    Shapes: as `SequenceDistillationLoss`; `y_pred` holds scores before the softmax.
     """
 
     def __call__(self, y_true, y_pred, sample_weight=None):
@@ -131,15 +94,10 @@ class TagDistillationLoss(_Loss):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class LabelDistillationLoss(_Loss):
-    """The loss of a classifier that learns from the softened probabilities of its teacher.
+    """The loss of a classifier on the softened probabilities of its teacher.
 
-    Args:
-        teacher_weight: A, above 0 and at most 1. Defaults to 0.9.
-        temperature: T, positive. Defaults to 1.
-
-    Shapes:
-        `y_true (batch, 1 + labels)`: the number of the label, -1 where unknown, then the teacher's probabilities at
-        this temperature; `y_pred (batch, labels)`, scores before the softmax.
+    `y_true (batch, 1 + labels)`: the label, -1 where unknown, and the teacher's probabilities; `y_pred (batch,
+    labels)`.
 
     >>> loss = LabelDistillationLoss(teacher_weight=0.5)
     >>> round(float(loss([[0.0, 0.5, 0.5]], [[0.0, 0.0]])), 4)  # log 2 / 2 + log 2 / 2
@@ -154,14 +112,9 @@ class LabelDistillationLoss(_Loss):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class NumberDistillationLoss(_Loss):
-    """The loss of a regression that learns from the numbers of its teacher: squared errors; no temperature.
+    """The squared errors of a regression on the labels and on the numbers of its teacher.
 
-    Args:
-        teacher_weight: A, above 0 and at most 1. Defaults to 0.9.
-
-    Shapes:
-        `y_true (batch, 3)`: the number, the number of the teacher, and 1 where the number is known, else 0;
-        `y_pred (batch, 1)`.
+    `y_true (batch, 3)`: the number, the number of the teacher, and 1 where the number is known, else 0.
     """
 
     def call(self, y_true, y_pred):

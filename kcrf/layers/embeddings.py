@@ -15,15 +15,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 @dataclass
 class EncoderRecord:
-    """Facts about an encoder. Its token embedding has this record, so every model with the encoder has it.
-
-    Attributes:
-        config: A dict from which the encoder can be built again. Only this attribute is saved with models.
-        names: The names of its variables in Google's checkpoints, by path. Defaults to None: those of
-            `kcrf.models.variable_mapping`.
-        report: The `kcrf.models.LoadReport` of its checkpoint, or None.
-        vocab_path: The vocabulary in the folder of its configuration file, or None.
-    """
+    """Facts about an encoder, kept by its token embedding; only `config` is saved with models."""
 
     config: dict
     names: dict | None = None
@@ -93,13 +85,7 @@ class Embedding(keras.layers.Embedding):
 
 
 class _EmbeddingTable(keras.layers.Layer):
-    """Base of the layers that add rows of a trained table to their inputs.
-
-    Args:
-        input_dim: The number of rows.
-        output_dim: The size of a row.
-        embeddings_initializer: Defaults to zeros.
-    """
+    """Base of the layers that add rows of a trained table to their inputs."""
 
     def __init__(self, input_dim: int, output_dim: int, embeddings_initializer: Any = "zeros", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -126,22 +112,9 @@ class _EmbeddingTable(keras.layers.Layer):
 class PositionEmbedding(_EmbeddingTable):
     """Adds one trained vector per position.
 
-    Args:
-        input_dim: The number of positions in the table.
-        output_dim: The size of an embedding.
-        hierarchical: Whether positions beyond the table are mixed from two positions in it, a coarse and a fine
-            one. A number is the weight of the coarse one, `True` means 0.4.
-            Source: https://kexue.fm/archives/7947. Defaults to `None`.
-        custom_position_ids: Whether a second input `(batch, time)` holds the positions. Defaults to `False`.
-        padding_id: If given, positions are those of RoBERTa: the tokens that are not masked have the positions
-            `padding_id + 1`, `padding_id + 2`, ..., and masked tokens `padding_id`. Defaults to `None`: positions count
-            from 0, masked or not.
-        embeddings_initializer: Defaults to zeros.
-
-    Example:
-
-    >>> tuple(PositionEmbedding(input_dim=8, output_dim=4)(np.zeros((2, 5, 4))).shape)
-    (2, 5, 4)
+    `hierarchical` makes positions beyond the table from two in it, a coarse and a fine one; a number is the weight of
+    the coarse one, True means 0.4 (https://kexue.fm/archives/7947). With `custom_position_ids` a second input `(batch,
+    time)` holds the positions.
     """
 
     def __init__(
@@ -230,13 +203,9 @@ class FirstRowEmbedding(_EmbeddingTable):
 
 @register
 class RelativePositionEmbedding(keras.layers.Layer):
-    """The fixed relative position embeddings of NEZHA: `(time, time, output_dim)`, `[j, k]` for query j and key k.
+    """The fixed relative positions of NEZHA, `(time, time, output_dim)`: `[j, k]` for query j and key k.
 
-    Sine and cosine alternate along the last axis. Source: Wei et al. 2019, https://arxiv.org/abs/1909.00204.
-
-    Args:
-        output_dim: The size of an attention head, an even number.
-        max_distance: Larger distances are clipped to this. Defaults to 64.
+    Larger distances are clipped to `max_distance`. Source: Wei et al. 2019, https://arxiv.org/abs/1909.00204.
     """
 
     def __init__(self, output_dim: int, max_distance: int = 64, **kwargs: Any) -> None:
@@ -267,11 +236,7 @@ class RelativePositionEmbedding(keras.layers.Layer):
 
 @register
 class SinusoidalPositions(keras.layers.Layer):
-    """Sines and cosines of the position (Vaswani et al., 2017), `(time, width)` for inputs `(batch, time, width)`.
-
-    >>> SinusoidalPositions()(ops.zeros((1, 2, 4))).shape[1:] == (4,)
-    True
-    """
+    """Sines and cosines of the position (Vaswani et al., 2017), `(time, width)` for inputs `(batch, time, width)`."""
 
     def call(self, inputs):
         time, width = ops.shape(inputs)[1], inputs.shape[-1]

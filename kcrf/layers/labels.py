@@ -36,10 +36,7 @@ def has_rank(y_true):
 
 
 def tags_of_sparse(y_true, size):
-    """The tags `(batch, time)` of sparse labels, int32.
-
-    Labels that are no tag, from `size` on, become `size`: a cast alone would wrap those from 2**31 on.
-    """
+    """The tags `(batch, time)` of sparse labels, int32; labels from `size` on become `size` and do not wrap."""
     return ops.cast(ops.clip(ops.cast(y_true, "float32"), -1, size), "int32")
 
 

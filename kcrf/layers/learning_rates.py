@@ -1,9 +1,7 @@
-"""A separate learning rate for a layer.
+"""A separate learning rate for a layer: w is stored as w / k and read as `stored + stop_gradient((k - 1) * stored)`.
 
-A weight w is stored as w / k and read as `stored + stop_gradient((k - 1) * stored)`: the value is w, and the gradient
-with respect to the stored variable is that with respect to w. So an update moves w k times as far, under SGD, Adam and
-any optimizer whose step does not depend on the size of the weight, and the global norm of the gradients does not
-depend on k. LAMB and Adafactor make steps in proportion to the stored weight: under them, k has no effect.
+An update moves w k times as far, and the gradient norm does not depend on k, under every optimizer whose step does not
+depend on the size of the weight (not LAMB, not Adafactor).
 """
 
 import warnings
@@ -19,29 +17,12 @@ _SAVED_AS = "lr_multiplier"
 
 
 def with_learning_rate_multiplier(stored: Tensor, multiplier: float) -> Tensor:
-    """The value `multiplier * stored` with the gradient of `stored`.
-
-    A weight that is stored divided by k and read through this function learns k times as fast, under SGD and Adam, and
-    the norm of its gradient does not depend on k.
-
-    >>> float(with_learning_rate_multiplier(ops.convert_to_tensor(0.5), 100.0))
-    50.0
-    """
+    """The value `multiplier * stored` with the gradient of `stored`."""
     return stored + ops.stop_gradient((multiplier - 1.0) * stored)
 
 
 class LayerWithMultiplier(Layer):
-    """Base of layers whose own trainable weights are stored divided by a learning-rate multiplier.
-
-    Args:
-        lr_multiplier: A positive number. Defaults to 1.
-
-    Attributes:
-        multiplier: `lr_multiplier` as a float.
-
-    Raises:
-        ValueError: `lr_multiplier` is not a positive number.
-    """
+    """Base of layers whose own trainable weights are stored divided by `lr_multiplier`."""
 
     def __init__(self, lr_multiplier=1, **kwargs):
         super().__init__(**kwargs)
@@ -54,19 +35,10 @@ class LayerWithMultiplier(Layer):
         return float(self.lr_multiplier)
 
     def set_lr_multiplier(self, k, optimizer=None):
-        """Makes the layer learn k times as fast from now on. The outputs of the layer do not change.
+        """Makes the layer learn k times as fast from now on; its outputs do not change. Call `model.compile` again.
 
-        The stored weights are rescaled, and with them the copies that the optimizer keeps: the slow weights of
-        Lookahead, moving averages, the start that a prior pulls to. The number is part of compiled steps: call
-        `model.compile` again.
-
-        Args:
-            k: A positive number.
-            optimizer: The optimizer that trains the layer, as `model.optimizer`. Needed once the layer was called in
-                training. It must be one of Keras or of `kcrf.optimizers`, or have made no update yet. Defaults to None.
-
-        Raises:
-            ValueError: k is not positive, the layer is not built, or it was trained and `optimizer` is None.
+        A layer that was trained needs its `optimizer`, whose copies of the weights (slow weights, averages, the start
+        that a prior pulls to) are rescaled, too. It must be one of Keras or kcrf, or have made no update yet.
         """
         _check_multiplier(k, "k")
         if not self.built:
@@ -91,11 +63,7 @@ class LayerWithMultiplier(Layer):
         store[_SAVED_AS] = np.float32(self.lr_multiplier)
 
     def load_own_variables(self, store):
-        """Loads the arrays of `save_own_variables`. The outputs become those of the saved layer.
-
-        If the saved multiplier is another one than that of the layer, the weights are rescaled; the weights that an
-        optimizer loads with them are not.
-        """
+        """Loads arrays; weights that were saved with another multiplier are rescaled, so the outputs stay the same."""
         arrays = {name: store[name] for name in store.keys()}
         saved = float(np.asarray(arrays.pop(_SAVED_AS, self.multiplier)))  # bert4keras saves none
         super().load_own_variables(arrays)
@@ -116,24 +84,11 @@ class LayerWithMultiplier(Layer):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class SetLearningRate(Wrapper):
-    """Multiplies the learning rate of a layer by `multiplier`.
+    """Multiplies the learning rate of a layer by `multiplier`, a positive number, below 1 for slower.
 
-    Source: Su Jianlin, kexue.fm/archives/6418. There the gradient is scaled as well, here it is not. It has no effect
-    under LAMB and Adafactor, whose steps are in proportion to the weight.
-
-    The trainable weights of the layer are stored divided by the multiplier, which is what `layer.get_weights()`, a
-    weight file and a regularizer see. Call the layer through the wrapper only. Mask, training mode and other state
-    (moving averages, seeds, losses) work as without the wrapper.
-
-    Args:
-        layer: Any Keras layer with one input, built or not. A built layer keeps its outputs.
-        multiplier: A positive number, below 1 for slower.
-
-    Raises:
-        ValueError: The multiplier is not a positive number, the layer takes an `lr_multiplier` itself, or the weights
-            that are loaded were saved with another multiplier.
-
-    Example:
+    The trainable weights of the layer are stored divided by it, which is what a weight file and a regularizer see.
+    Mask, training mode and other state work as without the wrapper; a built layer keeps its outputs. Not for layers
+    with an `lr_multiplier` of their own. Source: Su Jianlin, kexue.fm/archives/6418, which scales the gradient, too.
 
     >>> head = SetLearningRate(keras.layers.Dense(4), 100)
     >>> head(ops.ones((2, 8))).shape == (2, 4)
@@ -221,10 +176,9 @@ def _divided(initializer, k):
 
 
 def _call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
-    """Calls a layer with `change(value)` instead of the values of some of its variables.
+    """Calls a layer with `change(value)` instead of the values of some variables.
 
-    Returns:
-        The outputs, and a list of the losses that the layer added, if Keras does not collect them itself.
+    Returns the outputs, and the losses that the layer added, if Keras does not collect them itself.
     """
     values = {id(v): v.value for v in layer.variables}
     values.update({id(v): change(v.value) for v in variables})

@@ -11,13 +11,10 @@ _IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or 
 
 
 class SentenceLoss(BoundToLayer, keras.losses.Loss):
-    """Base of the losses: one value per sentence, and an error for labels that have no likelihood.
+    """One loss per sentence, and an error that names the first label without a likelihood.
 
-    Labels must be integers below the number of tags, or one-hot. In training and evaluation by Keras (`fit`,
-    `evaluate`), the constraints of the layer must allow them, too. A `ValueError` names the first sentence of the
-    batch that breaks this. TensorFlow's graphs raise their own `InvalidArgumentError` with the same text, JAX a
-    `JaxRuntimeError`. XLA on TensorFlow (`jit_compile`, by default "auto") cannot raise: there the loss of the
-    sentence is NaN, so that the loss of the epoch is NaN, and the sentence has no gradient.
+    In `fit` and `evaluate` the constraints must allow the labels, too. Compiled functions raise their backend's error.
+    XLA on TensorFlow cannot raise: there the loss of the sentence is NaN, and it has no gradient.
     """
 
     def __init__(self, layer=None, name=None, reduction="sum_over_batch_size", key=None):

@@ -10,29 +10,19 @@ from kcrf.layers.learning_rates import LayerWithMultiplier, with_learning_rate_m
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class NGramScores(LayerWithMultiplier):
-    """The sum of the scores of the features at each position, one score for each tag.
+    """The sum of the scores of the features at each position, one score for each tag, float32 `(batch, time, tags)`.
 
-    With a CRF on top this is the model of CRFsuite. Added to the emissions of a neural encoder, under the same CRF, it
-    is "wide and deep" (Cheng et al., 2016, https://arxiv.org/abs/1606.07792). `kcrf.readers.CharacterNGrams` and
-    `WordNGrams` make the features of texts.
+    With a CRF on top this is the model of CRFsuite; added to the emissions of a neural encoder it is "wide and deep"
+    (Cheng et al., 2016, https://arxiv.org/abs/1606.07792). `kcrf.readers.CharacterNGrams` and `WordNGrams` make the
+    features.
 
     Args:
         tags: The number of tags.
-        buckets: The number of features: inputs are integers from 0 to `buckets - 1`. 0 stands for no feature and has
-            no score.
-        dropout: The fraction of the features that training omits. The scores of the other features are scaled up.
-            Defaults to 0.5.
-        lr_multiplier: How many times faster the scores learn than the rest of the model. Each score is
-            updated rarely, so that it needs a higher learning rate. Defaults to 10.
+        buckets: The number of features. Inputs are integers `(batch, time, features)` from 0, no feature, to `buckets -
+        1`. dropout: The fraction of the features that training omits. Defaults to 0.5. lr_multiplier: How many times
+        faster the scores learn than the rest of the model: each is updated rarely.
+            Defaults to 10.
         seed: The seed of the dropout. Defaults to a random one.
-
-    Input: integers `(batch, time, features)`. Output: emission scores `(batch, time, tags)`, float32.
-
-    Raises:
-        ValueError: `tags` or `buckets` is not a positive integer, or `dropout` is not a probability; or the inputs do
-            not have three axes.
-
-    Example:
 
     >>> layer = NGramScores(tags=4, buckets=2**14)
     >>> tuple(layer(np.array([[[7, 9], [9, 0]]])).shape)
@@ -59,7 +49,6 @@ class NGramScores(LayerWithMultiplier):
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Adds the table of scores, `(buckets, tags)`, all 0."""
         if len(input_shape) != 3:
             raise ValueError(f"NGramScores needs inputs (batch, time, features). Received: {tuple(input_shape)}")
         initializer = keras.initializers.get("zeros")
@@ -72,7 +61,6 @@ class NGramScores(LayerWithMultiplier):
         return ops.convert_to_tensor(self._stored) * self.multiplier
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """The emission scores."""
         self._trained = self._trained or bool(training)
         scores = ops.take(self._stored, inputs, axis=0)  # (batch, time, features, tags)
         scores = with_learning_rate_multiplier(scores, self.multiplier)

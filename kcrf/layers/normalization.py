@@ -12,17 +12,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """Keras' layer normalization; with `conditional=True`, a vector per example changes scale and offset.
 
     The input is then a list: hidden states `(batch, time, hidden)` and conditions `(batch, size)`. Linear maps of the
-    condition, zero at the start, are added to scale and offset. Source: Su Jianlin, kexue.fm/archives/7124.
-
-    Args:
-        conditional: Whether there is a second input. Defaults to `False`.
-        hidden_units: The size of a dense layer between the condition and the maps. Defaults to `None`: none.
-        hidden_activation: The activation of that layer. Defaults to "linear".
-        hidden_initializer: Initializer of its kernel. Defaults to "glorot_uniform".
-        **kwargs: As for `keras.layers.LayerNormalization`; `epsilon` defaults to 1e-7 if it is conditional, as in
-            bert4keras.
-
-    Example:
+    condition, zero at the start, are added to scale and offset; with `hidden_units` behind a dense layer of this size.
+    Source: Su Jianlin, kexue.fm/archives/7124.
 
     >>> layer = LayerNormalization(conditional=True)
     >>> tuple(layer([ops.ones((2, 5, 4)), ops.ones((2, 3))]).shape)

@@ -30,11 +30,8 @@ class LayerPooling(keras.layers.Layer):
     """Combines the hidden states of several layers, as `output_layers=[...]` returns them.
 
     Args:
-        mode: "concat" along the last axis, "mean", "max", or "weighted": a mean with trained softmax weights,
-            equal at the start. Defaults to "concat".
+        mode: "concat", "mean", "max", or "weighted": a mean with trained softmax weights. Defaults to "concat".
         layers: Which of the inputs to take, by index; negative ones count from the end. Defaults to all.
-
-    Example:
 
     >>> states = [ops.zeros((1, 2, 3)), ops.ones((1, 2, 3)), ops.ones((1, 2, 3))]
     >>> float(LayerPooling(mode="mean", layers=[0, -1])(states)[0, 0, 0])

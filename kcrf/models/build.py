@@ -146,15 +146,10 @@ def build_transformer_model(
 
 
 class Transformer:
-    """An encoder with its layers; `build_transformer_model(..., return_keras_model=False)` returns one.
+    """An encoder with its layers by name; `build_transformer_model(..., return_keras_model=False)` returns one.
 
-    Attributes:
-        model: The `keras.Model`.
-        config: A dict of plain values from which the encoder can be built again.
-        layers: A dict of its layers by name.
-        keep_tokens, compound_tokens: As they were given.
-        hidden_states: A list of the symbolic outputs of the transformer layers.
-        inputs, outputs: Lists of symbolic tensors.
+    `model` is the `keras.Model`, `config` a dict from which the encoder can be built again, and `hidden_states`,
+    `inputs` and `outputs` are lists of symbolic tensors.
     """
 
     def __init__(
@@ -187,9 +182,9 @@ class Transformer:
     def load_weights_from_checkpoint(
         self, checkpoint_path: str | PathLike[str] | Mapping[str, Any] | None, **options: Any
     ) -> Any:
-        """Loads a checkpoint into the model; the options are those of `build_transformer_model`.
+        """Loads a checkpoint with the options of `build_transformer_model`. Returns the `LoadReport`.
 
-        If the checkpoint does not fit or is damaged, the weights stay as they are. Returns the `LoadReport`.
+        If the checkpoint does not fit or is damaged, the weights stay as they are.
         """
         tokens = {"keep_tokens": self.keep_tokens, "compound_tokens": self.compound_tokens}
         options = {"prefix": self.config["prefix"], "keep_old": self._has_weights, **tokens, **options}
@@ -305,11 +300,9 @@ class Transformer:
         return x
 
     def apply_main_layers(self, inputs: Tensor, index: int) -> Tensor:
-        """The output of the transformer layer of this index, counted from 0, for other inputs than its own.
+        """The output of the transformer layer of this index for other hidden states `(batch, time, hidden_size)`.
 
-        Args:
-            inputs: Hidden states `(batch, time, hidden_size)`, of inputs that `apply_embeddings` was called with last.
-            index: The index of the layer.
+        The inputs are those with which `apply_embeddings` was called last.
         """
         x, config, block = inputs, self.config, "Transformer-" if self.family.shared else f"Transformer-{index}-"
         attended = self.apply(

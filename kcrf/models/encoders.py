@@ -5,15 +5,7 @@ from kcrf.models.names import variable_mapping
 
 
 def encoder_record(model, prefix=""):
-    """The `EncoderRecord` of the encoder in a model.
-
-    Args:
-        model: A model of `build_transformer_model`, or one around it, also one that Keras loaded from a file.
-        prefix: The prefix of the encoder's layer names. Defaults to "".
-
-    Raises:
-        ValueError: The model has no such encoder, or two of them, whose variables have the same paths.
-    """
+    """The `EncoderRecord` of the encoder in a model, found by the name of its token embedding."""
     layers = {id(layer): layer for layer in model._flatten_layers() if layer.name == f"{prefix}Embedding-Token"}
     records = [record for layer in layers.values() if (record := getattr(layer, "encoder_record", None)) is not None]
     if len(records) > 1:

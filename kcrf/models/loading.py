@@ -1,8 +1,4 @@
-"""Loads checkpoints into the encoder of a model, and re-initializes its top layers.
-
-The encoder is found by the names of its layers: in the model that `build_transformer_model` returned, in one with a CRF
-on top, in one that Keras loaded from a file.
-"""
+"""Loads checkpoints into the encoder of a model, found by its layer names, and re-initializes its top layers."""
 
 import re
 from dataclasses import dataclass, field
@@ -38,14 +34,12 @@ class LoadReport:
 
     Attributes:
         source: The checkpoint.
-        loaded: Paths of the variables that have the checkpoint's values.
-        reinitialized: Paths of the variables that were skipped and have fresh values.
-        skipped: Names of the arrays that belong to those. They were not read.
+        loaded, reinitialized: Paths of the variables with the checkpoint's values, or with fresh ones.
+        skipped: Names of the arrays that were not read, because their variables are re-initialized.
         missing: Names that the encoder needs and the checkpoint lacks.
         mismatched: `(name, shape in the model, shape in the checkpoint)` of the arrays whose shape does not fit.
         unused: Names in the checkpoint that no variable of the encoder has.
-        needed: Those of them that belong to the embeddings or the layers of the encoder: without them, its hidden
-            states are not those of the model that was saved.
+        needed: Unused arrays of the encoder itself: without them the loaded model computes other hidden states.
     """
 
     source: str
@@ -92,21 +86,10 @@ def load_checkpoint(
     compound_tokens=None,
     keep_old=True,
 ):
-    """Loads a checkpoint into the encoder of a model.
+    """Loads a checkpoint into the encoder of a model, after a check of all names and shapes.
 
-    All names and shapes are checked before any array is read.
-
-    Args:
-        model: Any model with one of our encoders in it.
-        path: Whatever `kcrf.checkpoints.open_checkpoint` opens.
-        prefix: The prefix of the encoder's layer names. Defaults to "".
-        skip_top_layers, skip_pooler, skip, ignore_invalid_weights, keep_tokens, compound_tokens: See
-            `kcrf.models.build_transformer_model`.
-        keep_old: Whether the model keeps its weights if the checkpoint turns out to be damaged: all arrays are then
-            read before the first is assigned. `False` needs half the memory. Defaults to `True`.
-
-    Returns:
-        The `LoadReport`.
+    With `keep_old` all arrays are read before the first is assigned, so that a damaged file changes nothing. The other
+    arguments are those of `build_transformer_model`. Returns the `LoadReport`.
     """
     record, variables = encoder_record(model, prefix), variables_by_path(model)
     names = checkpoint_names(record, variables)
@@ -145,10 +128,7 @@ def _check_output_matrix(names, stored, arrays, source):
 
 
 def _needed(unused, names, config):
-    """The unused arrays of a checkpoint that the hidden states depend on.
-
-    Layers that the model has nothing of do not count, nor segments where tokens and segments share a table.
-    """
+    """The unused arrays that the hidden states depend on; not those of layers that the model lacks."""
     parts = {layer_owner(name) for name in names}
     needed = []
     for name in unused:
@@ -178,23 +158,16 @@ def _sort_out(names, variables, skipped, source, report):
 
 
 def reinitialize(model: Any, top_layers: int = 0, pooler: bool | None = None, prefix: str = "") -> Any:
-    """Re-initializes the weights of the top layers of an encoder, in place.
+    """Re-initializes the top layers of an encoder in place. Returns the paths of the variables that changed, sorted.
 
-    Kernels are drawn from TruncatedNormal(0.02), or the configuration's `initializer_range`, each with its own
-    seed. Biases become 0, LayerNorm's gamma 1 and beta 0. Source: Zhang et al. 2021, https://arxiv.org/abs/2006.05987,
-    section 5.
+    Kernels are drawn from TruncatedNormal(0.02), or the configuration's `initializer_range`; biases become 0, LayerNorm
+    1 and 0. Source: Zhang et al. 2021, https://arxiv.org/abs/2006.05987, section 5.
 
     Args:
         model: Any model with one of our encoders in it.
         top_layers: Number of transformer layers, from the top. Defaults to 0.
         pooler: Whether to re-initialize the pooler too. Defaults to `top_layers > 0`, where there is a pooler.
         prefix: The prefix of the encoder's layer names. Defaults to "".
-
-    Returns:
-        The paths of the variables that changed, sorted.
-
-    Raises:
-        ValueError: More layers than there are, any layer of ALBERT, or nothing to re-initialize.
     """
     record, variables = encoder_record(model, prefix), variables_by_path(model)
     paths = sorted(_paths_on_top(checkpoint_names(record, variables), record.config, top_layers, pooler))
@@ -208,13 +181,9 @@ def reinitialize(model: Any, top_layers: int = 0, pooler: bool | None = None, pr
 
 
 class _CheckpointArrays:
-    """The arrays of a checkpoint in the shapes that a model needs. An array is read by `read` and not before.
+    """The arrays of a checkpoint in the shapes that a model needs; an array is read by `read` and not before.
 
-    Args:
-        arrays: A mapping with Google's names.
-        keep_tokens: The tokens to keep, a list of ints, or `None` for all.
-        compound_tokens: New tokens, each the list of tokens that it is the mean of, or a tuple of such a list and of
-            their weights; or `None`.
+    A compound token is the mean of a list of tokens, or of a tuple of such a list and of their weights.
     """
 
     def __init__(self, arrays, keep_tokens=None, compound_tokens=None):

@@ -51,13 +51,7 @@ ARRAYS = {  # whole names, without a kernel and a bias
 
 
 def variable_mapping(config: Any) -> dict[str, Any]:
-    """The names in Google's checkpoints of all variables that an encoder of this configuration may have.
-
-    Args:
-        config: A dict with "model", "num_hidden_layers" and "prefix", as `Transformer.config`.
-
-    Returns:
-        A dict from variable paths to Google's names.
+    """Google's checkpoint names of all variables that an encoder may have, a dict by path.
 
     >>> mapping = variable_mapping({"model": "bert", "num_hidden_layers": 1, "prefix": ""})
     >>> mapping["Transformer-0-MultiHeadSelfAttention/query/kernel"]

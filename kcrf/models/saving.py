@@ -53,13 +53,7 @@ def _write_vocab(path, vocab):
 
 
 def save_weights_as_checkpoint(model: Any, filename: str | PathLike[str], prefix: str = "") -> None:
-    """Writes the weights of an encoder as a checkpoint in Google's TensorFlow format. Needs TensorFlow.
-
-    Args:
-        model: Any model with one of our encoders in it.
-        filename: The prefix of the files, as in "out/bert_model.ckpt".
-        prefix: The prefix of the encoder's layer names. Defaults to "".
-    """
+    """Writes the weights of an encoder in Google's TensorFlow format; `filename` is the prefix of the files."""
     checkpoints.write_tf_checkpoint(filename, _google_arrays(model, prefix))
 
 

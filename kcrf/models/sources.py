@@ -9,14 +9,7 @@ from kcrf.checkpoints.open import has_checkpoint
 
 
 def complete_sources(config_path, checkpoint_path):
-    """Completes the configuration by that in the checkpoint's folder, and the checkpoint by that in the other's folder.
-
-    Args:
-        config_path, checkpoint_path: As for `build_transformer_model`.
-
-    Returns:
-        `(config_path, checkpoint_path)`. Each is still None if it was None and the other's folder lacks it.
-    """
+    """The configuration and the checkpoint, each taken from the folder of the other if it is None."""
     if config_path is None and _is_folder(checkpoint_path) and has_config(checkpoint_path):
         return checkpoint_path, checkpoint_path
     if checkpoint_path is not None or config_path is None or isinstance(config_path, Mapping):

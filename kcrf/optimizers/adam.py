@@ -27,31 +27,25 @@ from kcrf.optimizers.variables import (
 class Adam(PathAware, Optimizer):
     """Adam with optional bias correction and with learning-rate multipliers for chosen variables.
 
-    If `bias_correction=True`, this is Algorithm 1 of Kingma and Ba. Epsilon is added after the corrections, as in
-    bert4keras, PyTorch and optax; Keras' own Adam adds epsilon before them. If `False`, this is the Adam of Google
-    BERT's optimizer, whose steps are longer by the factor (1 - beta_1^t) / sqrt(1 - beta_2^t):
+    If `bias_correction=True`, this is Algorithm 1 of Kingma and Ba, with epsilon after the corrections, as in
+    bert4keras, PyTorch and optax. If `False`, it is the Adam of Google BERT, whose steps are longer by (1 - beta_1^t) /
+    sqrt(1 - beta_2^t):
 
     >>> [round((1 - 0.9**t) / (1 - 0.999**t) ** 0.5, 2) for t in (1, 12, 1000)]
     [3.16, 6.57, 1.26]
 
     Args:
-        learning_rate: A number, or a schedule of the optimizer step. Batches that only accumulate gradients do not
-            count as steps. Defaults to 0.001.
+        learning_rate: A number, or a schedule of the optimizer step. Defaults to 0.001.
         beta_1, beta_2: Decay rates of the moments. Default to 0.9 and 0.999.
         epsilon: Added to the square root of the second moment. Defaults to 1e-6.
         bias_correction: Whether to correct the moments for their initialization at zero. Defaults to True.
-        lr_multipliers: A dict from patterns to factors. A pattern is a regular expression that is searched in the
-            variable path. The factor scales the update and the decay, but not the gradient: Adam would undo that.
-            If several patterns match a path, their factors are multiplied. Defaults to None.
+        lr_multipliers: A dict from patterns (regular expressions, searched in the variable path) to factors of the
+            update and the decay. The factors of all matching patterns are multiplied; a pattern that matches no path is
+            an error that lists the paths. Defaults to None.
         **kwargs: `global_clipnorm`, `gradient_accumulation_steps`, `use_ema`, ... as for every Keras optimizer. `lr` is
             the Keras 2 name of `learning_rate`.
 
-    Raises:
-        ValueError: A factor is negative; `weight_decay` is passed (use `AdamWeightDecay`); or, at the first step, a
-            pattern occurs in no variable path. The message lists the paths.
-
-    Example: the head, whose layers have these names, gets the learning rate 5e-3, and BERT gets 5e-5. Both share the
-    schedule and the clipping norm.
+    Example: the head gets the learning rate 5e-3, and BERT gets 5e-5. Both share the schedule and the clipping norm.
 
     ```python
     Adam(5e-5, lr_multipliers={"CRF|BiLSTM": 100}, global_clipnorm=1.0)
@@ -208,29 +202,20 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
         theta -= rate * (m / (sqrt(v) + epsilon) + weight_decay_rate * theta
                          + prior_weight_decay_rate * (theta - theta_0))
 
-    With `bias_correction=False` and `global_clipnorm=1.0`, this is Google BERT's optimizer, which decays embeddings but
-    not LayerNorm and biases. The patterns match the layer names of bert4keras. Keras names its own normalization layers
-    in lower case, and so does keras-hub: with these, exclude `("[Nn]orm", "bias")`, and see `variable_table(model)`.
-
-    On several devices under `tf.distribute`, Keras clips the gradients on each device before it sums them. With two
-    devices, a clipping norm of .05 and a gradient norm of .56, the step was 1.7 times as long as on one device. JAX
-    and tf_keras clip the sum.
+    With `bias_correction=False` and `global_clipnorm=1.0`, this is Google BERT's optimizer. On several devices under
+    `tf.distribute`, Keras clips the gradients on each device before it sums them.
 
     Args:
         learning_rate, beta_1, beta_2, epsilon, bias_correction, lr_multipliers: As for `Adam`.
-        weight_decay_rate: Fraction of the weight that is subtracted per step, multiplied by the learning rate.
-            Defaults to 0.01.
-        exclude_from_weight_decay: Patterns of variables that are not decayed: regular expressions that are searched
-            in the path. Defaults to ("Norm", "bias"). Any other pattern must match at least one variable.
-        prior_weight_decay_rate: Strength of the decay towards theta_0, the values at the time the optimizer is built.
-            `fit` builds it before the first step. Needs one additional copy of these variables. Defaults to 0.0: off.
-        prior_variables: The variables that decay towards theta_0. A model with a loaded checkpoint, or its load report,
-            selects the loaded variables, not those that are new or re-initialized. A list contains paths and patterns.
-            None selects all variables that are not excluded from weight decay. Defaults to None.
+        weight_decay_rate: Fraction of the weight that is subtracted per step, times the learning rate. Defaults to
+        0.01. exclude_from_weight_decay: Patterns of variables that are not decayed. Defaults to ("Norm", "bias"), as in
+        Google
+            BERT, for the layer names of bert4keras. With Keras' own names, exclude `("[Nn]orm", "bias")`.
+        prior_weight_decay_rate: Strength of the decay towards theta_0, the values when the optimizer is built. Needs
+            one additional copy of these variables. Defaults to 0.0: off.
+        prior_variables: The variables that decay towards theta_0: a list of paths and patterns; or a model with a
+            loaded checkpoint, or its load report, for the loaded variables. Defaults to None: all that are decayed.
         **kwargs: As for `Adam`.
-
-    Raises:
-        ValueError: As for `Adam`; a decay rate is negative; or `prior_variables` is a model without a load report.
 
     Example:
 

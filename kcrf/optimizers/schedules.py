@@ -7,17 +7,12 @@ from kcrf.backend import Tensor, keras, ops
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
-    """Linear interpolation between points, as bert4keras' `lr_schedule`.
-
-    Before the first point, the learning rate rises from 0 at step 0. After the last point, it stays constant.
+    """Linear interpolation between points, as bert4keras' `lr_schedule`: from 0 at step 0, constant after the last.
 
     Args:
         points: A dict from optimizer steps to factors. `{1000: 1, 2000: 0.1}` rises to 1 over 1000 steps, falls to 0.1
             over the next 1000 steps, and stays there.
         peak: The learning rate at factor 1. Defaults to 1.0: the factors are the learning rates.
-
-    Raises:
-        ValueError: There are no points, or a step is negative.
 
     Example:
 
@@ -44,7 +39,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def broken_line(step, points):
-    """Interpolates between the sorted points and `(0, 0)`, unless there is a point at 0; constant after the last."""
+    """Interpolates between sorted points, and from (0, 0) if none is at 0; constant after the last."""
     step = ops.cast(step, "float32")
     corners = list(points.items()) if 0 in points else [(0, 0.0), *points.items()]
     value = ops.zeros_like(step) + corners[0][1]
@@ -61,16 +56,11 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
         steps: Number of optimizer steps of the warmup; 0 for none.
         then: The schedule after the warmup, or a constant learning rate. The warmup rises to its first value.
 
-    Raises:
-        ValueError: `steps` is negative.
-
     Example:
 
     >>> schedule = Warmup(10, keras.optimizers.schedules.CosineDecay(1.0, decay_steps=20))
     >>> [round(float(schedule(step)), 3) for step in (0, 5, 10, 20, 30)]
     [0.0, 0.5, 1.0, 0.5, 0.0]
-    >>> float(Warmup(10, 2e-5)(5)) == float(ops.cast(1e-5, "float32"))
-    True
     """
 
     def __init__(self, steps: int, then: Any, name: str = "Warmup") -> None:
@@ -99,18 +89,14 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
 class WarmupLinearDecay(Warmup):
     """A linear rise from 0 to `peak`, then a linear fall to 0.
 
-    Here the decay begins when the warmup ends. In Google BERT, the decay begins at step 0 and the warmup overrides it,
-    so that the learning rate drops from `peak` to `peak * (1 - warmup / total)` in one step when the warmup ends.
-    `bert_jump=True` gives this original schedule.
+    The decay begins when the warmup ends. In Google BERT it begins at step 0 and the warmup overrides it, so that the
+    learning rate jumps to `peak * (1 - warmup / total)` when the warmup ends: `bert_jump=True`.
 
     Args:
         peak: The learning rate at the end of the warmup.
         warmup: Number of optimizer steps of the warmup; 0 for none.
         total: The optimizer step at which the learning rate is 0 again.
-        bert_jump: Whether to follow google-research/bert `optimization.py`, including the jump. Defaults to False.
-
-    Raises:
-        ValueError: Not `0 <= warmup < total`.
+        bert_jump: Whether to follow google-research/bert, including the jump. Defaults to False.
 
     Example:
 

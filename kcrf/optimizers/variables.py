@@ -1,7 +1,4 @@
-"""Optimizer settings per variable: patterns over variable paths, layer-wise learning rates, a table of the settings.
-
-A pattern is a regular expression that is searched in `variable.path`, which is the same on every backend.
-"""
+"""Patterns over variable paths (regular expressions, searched), layer-wise learning rates, a table of the settings."""
 
 import re
 from collections import Counter
@@ -47,11 +44,7 @@ class PathAware:
     """Mixin for optimizers: schedules count optimizer steps, gradients are dense, and `variable_table` works."""
 
     def apply(self, grads, trainable_variables=None):
-        """Keras' `apply` on dense gradients.
-
-        TensorFlow represents the gradient of an embedding as slices, one per token. Keras would clip by the norm of
-        the slices, which differs from the norm of the gradient if a token occurs twice.
-        """
+        """Keras' `apply` on dense gradients: Keras would clip by the norm of slices, one per token of an embedding."""
         return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
 
     def finalize_variable_values(self, var_list):
@@ -88,11 +81,7 @@ def as_patterns(patterns):
 
 
 def matches_any(patterns, paths, argument, may_miss=()):
-    """For each path, whether any of the patterns matches it.
-
-    Raises:
-        ValueError: A pattern is no regular expression, or matches no path and is not in `may_miss`. Names `argument`.
-    """
+    """For each path, whether a pattern matches it. A pattern that matches none, and is not in `may_miss`, raises."""
     matches = [_matches(pattern, paths, argument, may_miss) for pattern in patterns]
     return [any(of_pattern[i] for of_pattern in matches) for i in range(len(paths))]
 
@@ -127,23 +116,15 @@ def layerwise_decay(model: Any, decay: float, decay_top: bool = True) -> dict[st
     | `decay_top=True`, as in timm and Zhang et al. | 1 | decay ** (n - i) | decay ** (n + 1) |
     | `decay_top=False`: the top layer has the full learning rate | 1 | decay ** (n - 1 - i) | decay ** n |
 
-    `print(variable_table(model, optimizer))` shows the multiplier of each variable.
-
     Args:
-        model: A model with the layer names of bert4keras (`build_transformer_model`) or of keras-hub; or a list of
-            groups from the bottom (embeddings) to the top layer. A group is a regular expression, a layer, or a list of
-            these. Encoders with different values of `prefix` in one model decay each by its own depth.
+        model: A model with the layer names of bert4keras or of keras-hub; or a list of groups from the bottom to the
+            top. A group is a regular expression, a layer, or a list of these. Encoders with different values of
+            `prefix` in one model decay each by its own depth.
         decay: Factor from one layer to the next lower layer, in (0, 1].
         decay_top: Whether the factor also applies to the top layer. Defaults to True.
 
     Returns:
-        A dict from patterns to factors. Variables that no pattern matches belong to the head and keep the factor 1.
-        More patterns can be added, for example for a layer named "CRF":
-        `{**layerwise_decay(model, 0.9), "CRF": 100}`.
-
-    Raises:
-        ValueError: `decay` is out of range; or the model has no numbered layers, as ALBERT, whose layers share one set
-            of weights.
+        A dict from patterns to factors, to which others can be added: `{**layerwise_decay(model, 0.9), "CRF": 100}`.
 
     Reference: Zhang et al., Revisiting Few-sample BERT Fine-tuning, https://arxiv.org/abs/2006.05987
 
@@ -231,19 +212,9 @@ def variable_table(model: Any, optimizer: Any = None) -> "VariableTable":
         optimizer: An optimizer of `kcrf.optimizers`. Defaults to the optimizer that the model was compiled with.
 
     Returns:
-        A list with one dict per variable: `path`, `shape` (a tuple), `multiplier` of the learning rate (None if the
+        A list, which `print` shows as a table, with one dict per variable: `path`, `shape`, `multiplier` (None if the
         variable is frozen), `decayed`, `prior` (whether it decays towards its initial value), and `origin`: "loaded",
-        "re-initialized" or "new"; None if no checkpoint was loaded into the model. `print` shows the list as a table.
-
-    Raises:
-        ValueError: There is no optimizer, or a pattern of the optimizer matches no variable.
-
-    Example:
-
-    ```python
-    print(variable_table(model))
-    [row["path"] for row in variable_table(model) if not row["decayed"]]
-    ```
+        "re-initialized" or "new"; None if no checkpoint was loaded.
     """
     optimizer = optimizer or getattr(model, "optimizer", None)
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
@@ -271,14 +242,7 @@ def _origin(path, report):
 
 
 def load_report(model):
-    """Paths of the variables that were `loaded` and `reinitialized`, as sets in a dict; None if nothing was loaded.
-
-    A report is an attribute of the model that a checkpoint was loaded into, and of the `EncoderRecord` of the token
-    embedding, which models around that one contain.
-
-    Raises:
-        ValueError: Two variables have one path, and only one of them was loaded.
-    """
+    """The paths of the variables that were `loaded` and `reinitialized`, a dict of sets; None if nothing was loaded."""
     records = [getattr(layer, "encoder_record", None) for layer in model._flatten_layers()]
     reports = [getattr(model, "kcrf_load_report", None), *(record.report for record in records if record)]
     reports = list({id(report): report for report in reports if report is not None}.values())
@@ -302,10 +266,9 @@ def copy_of(variable):
 
 
 def copies_in(optimizer, variable):
-    """The optimizer's copies or averages of earlier values of a model variable, which must be scaled with it.
+    """The optimizer's slow weights, averages and priors of a model variable, which must be scaled with it.
 
-    These are the slow weights, moving averages and priors of the optimizers of Keras and of kcrf. For any other
-    optimizer, these are the variables that equal the model variable before the first update.
+    Of an optimizer that made no update yet, all variables that equal the model variable.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
     index = None if optimizer is None else _index_in(optimizer, variable)
