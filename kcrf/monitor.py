@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
+from kcrf.backend import JIT_PAYS_FOR_INFERENCE, TensorLike, keras, ops, path_of
 from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
@@ -102,13 +102,14 @@ class CRFMonitor(keras.callbacks.Callback):
             raise ValueError("`data` needs at least one sentence. Received: none")
         self._tags = None if tags is None else _tags(tags)
         self._layer, self._scheme = layer, scheme or getattr(layer, "constraints", None)
-        self._csv, self._heat_maps, self._verbose = csv and Path(csv), heat_maps and Path(heat_maps), verbose
+        self._csv, self._heat_maps = (Path(path) if path else None for path in (csv, heat_maps))
+        self._verbose = verbose
         self._board = _Board(log_dir) if log_dir else None
         if heat_maps or log_dir:
             transition_heat_map({"": np.zeros((1, 1))}, None, io.BytesIO())  # raises now, not after an epoch
         self.history, self.transitions, self._first = [], [], None
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: Any = None) -> None:
         """Makes the model that gives the emissions; called by Keras."""
         check_compiled(self.model)
         _check_is_trained(self.model, self._layer)
@@ -121,7 +122,7 @@ class CRFMonitor(keras.callbacks.Callback):
         if self._first is None and self._layer.built:
             self._first = self._scores()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Measures, prints and writes; called by Keras."""
         last = self.history[-1]["epoch"] if self.history else 0
         record = {"epoch": max(epoch, last) + 1}  # with `fit(epochs=1)` in a loop, `epoch` is always 0
@@ -136,17 +137,17 @@ class CRFMonitor(keras.callbacks.Callback):
             print(_line(record), flush=True)
         self._write(record)
 
-    def _check_tags(self, count):
+    def _check_tags(self, count: int) -> None:
         """Raises ValueError if the scheme or the tags do not fit the number of tags of the layer."""
         if self._scheme is not None and len(self._scheme) != count:
             raise ValueError(f"`scheme` must have the {count} tags of the layer. Received: {self._scheme.labels}")
         if self._tags is not None and self._tags.size and self._tags.max() >= count:
             raise ValueError(f"`data` needs tags below {count}, the number of tags. Received: {self._tags.max()}")
 
-    def _scores(self):
+    def _scores(self) -> Any:
         return np.array(ops.convert_to_numpy(self._layer.trans))
 
-    def _measure(self):
+    def _measure(self) -> Any:
         """The numbers of an epoch that describe transitions, emissions and tags."""
         self._check_tags(len(self.transitions[-1]))
         emissions = self._emissions.predict(self._inputs, batch_size=BATCH_SIZE, verbose=0)  # (batch, time, tags)
@@ -187,7 +188,7 @@ class CRFMonitor(keras.callbacks.Callback):
             measures["one_tag_accuracy"] = float(np.bincount(gold.astype("int64")).max() / len(gold))
         return measures
 
-    def _rates(self):
+    def _rates(self) -> dict[str, Any]:
         """The current rates, and the multiplier that is suggested for as many updates as `fit` will make."""
         optimizer, layer = self.model.optimizer, self._layer
         epochs = len(self.history) - self._epochs_before + 1
@@ -204,13 +205,13 @@ class CRFMonitor(keras.callbacks.Callback):
             "suggested_lr_multiplier": suggest_lr_multiplier(highest, steps) if highest else present,
         }
 
-    def _updates(self):
+    def _updates(self) -> int:
         return int(ops.convert_to_numpy(self.model.optimizer.iterations))
 
-    def _write(self, record):
+    def _write(self, record: dict[str, Any]) -> None:
         name = f"epoch-{record['epoch']:03}.png"
         if self._csv:
-            self._write_csv()
+            self._write_csv(self._csv)
         if not (self._heat_maps or self._board):
             return
         picture = io.BytesIO()
@@ -221,16 +222,16 @@ class CRFMonitor(keras.callbacks.Callback):
         if self._board:
             self._board.write(record, picture.getvalue())
 
-    def _write_csv(self):
+    def _write_csv(self, path: Path) -> None:
         text = io.StringIO(newline="")
         writer = csv_files.DictWriter(text, self.history[0])
         writer.writeheader()
         writer.writerows(self.history)
-        self._csv.parent.mkdir(parents=True, exist_ok=True)
-        write_aside(self._csv, lambda path: path.write_bytes(text.getvalue().encode("utf-8")))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_aside(path, lambda aside: aside.write_bytes(text.getvalue().encode("utf-8")))
 
 
-def _first_sentences(inputs):
+def _first_sentences(inputs: Any) -> Any:
     """The first 256 sentences of an array, or of each array of a list or dict."""
     if isinstance(inputs, dict):
         return {name: _first_sentences(part) for name, part in inputs.items()}
@@ -239,12 +240,13 @@ def _first_sentences(inputs):
     return _array(inputs)[:MOST_SENTENCES]
 
 
-def _array(data):
+def _array(data: Any) -> Any:
     """An array, a tensor or a list as a NumPy array; raises ValueError for a dataset, a number, or a ragged list."""
+    array: Any = None
     try:
         array = np.asarray(data) if isinstance(data, list) or hasattr(data, "__array__") else None
     except ValueError:  # rows that differ in length
-        array = None
+        pass
     if not np.ndim(array):
         raise ValueError(
             "`data` must be arrays, or a tuple (inputs, tags) of arrays: pad lists of numbers, and take the arrays of "
@@ -253,7 +255,7 @@ def _array(data):
     return array
 
 
-def _check_inputs(inputs, model):
+def _check_inputs(inputs: Any, model: Any) -> None:
     """Raises ValueError if a model of Keras' functional API has another number of inputs, as with [inputs, tags]."""
     expected = getattr(model, "inputs", None)
     if expected and not isinstance(inputs, dict) and len(flat(inputs)) != len(expected):
@@ -263,7 +265,7 @@ def _check_inputs(inputs, model):
         )
 
 
-def _check_is_trained(model, layer):
+def _check_is_trained(model: Any, layer: Any) -> None:
     """Raises ValueError if a model has neither a layer nor its weights, as after the model was built again."""
     if any(layer is other for other in model._flatten_layers()):
         return
@@ -274,14 +276,14 @@ def _check_is_trained(model, layer):
         )
 
 
-def _tags(tags):
+def _tags(tags: TensorLike) -> Any:
     tags = _array(tags)[:MOST_SENTENCES]
     if tags.ndim != 2:
         raise ValueError(f"`data` needs tags of shape (sentences, time). Received: shape={tags.shape}")
     return tags
 
 
-def _model_of_emissions(model, layer):
+def _model_of_emissions(model: Any, layer: Any) -> Any:
     """A model whose outputs are those of the layer; the model itself if Keras knows no graph that leads to them."""
     try:
         emissions = keras.Model(model.input, layer.output)
@@ -291,20 +293,20 @@ def _model_of_emissions(model, layer):
     return emissions
 
 
-def _best_paths(layer, emissions, mask):
+def _best_paths(layer: Any, emissions: TensorLike, mask: Any) -> Any:
     """The best paths `(batch, time)`, by the layer's own `decode` if it has one, else by its transitions alone."""
     if hasattr(layer, "decode"):
         return ops.convert_to_numpy(layer.decode(emissions))
     return ops.convert_to_numpy(crf.viterbi(emissions, mask, layer.trans))
 
 
-def _current_rate(optimizer):
+def _current_rate(optimizer: Any) -> float:
     rate = getattr(optimizer, "inner_optimizer", optimizer).learning_rate
     rate = rate(optimizer.iterations) if callable(rate) else rate  # legacy optimizers return the schedule
     return float(ops.convert_to_numpy(rate))
 
 
-def _factor_of(optimizer, model, layer):
+def _factor_of(optimizer: Any, model: Any, layer: Any) -> Any:
     """The factor by which an optimizer of kcrf multiplies the layer's rate; 1 for any other optimizer."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     paths = [path_of(variable) for variable in model.trainable_variables]
@@ -314,7 +316,7 @@ def _factor_of(optimizer, model, layer):
     return optimizer.variable_settings(paths)[paths.index(transitions_path)]["multiplier"]
 
 
-def _line(record):
+def _line(record: dict[str, Any]) -> Any:
     """The line that is printed for an epoch."""
     line = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
     if record.get("illegal"):
@@ -331,12 +333,12 @@ def _line(record):
 class _Board:
     """Writes scalars and pictures for TensorBoard, without `tf.summary.scalar`, which needs the package tensorboard."""
 
-    def __init__(self, log_dir):
+    def __init__(self, log_dir: Any) -> None:
         with needs_extra("tensorflow", "`log_dir`"):
             import tensorflow as tf
         self._tf, self._writer = tf, tf.summary.create_file_writer(str(log_dir))
 
-    def write(self, record, picture):
+    def write(self, record: dict[str, Any], picture: Any) -> None:
         width, height = (str(int.from_bytes(picture[at : at + 4], "big")) for at in (16, 20))  # in the header of a PNG
         with self._writer.as_default():
             for name, value in record.items():
@@ -345,13 +347,13 @@ class _Board:
             self._write("images", "crf/transitions", [width, height, picture], record["epoch"])
         self._writer.flush()
 
-    def _write(self, plugin, tag, value, step):
+    def _write(self, plugin: Any, tag: Any, value: Any, step: Any) -> None:
         metadata = self._tf.compat.v1.SummaryMetadata()
         metadata.plugin_data.plugin_name = plugin
         self._tf.summary.write(tag, value, step, metadata)
 
 
-def _highest_rate(optimizer, steps):
+def _highest_rate(optimizer: Any, steps: int) -> Any:
     """The largest learning rate of an optimizer over the next steps, sampled at 100 of them."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # under mixed_float16 Keras wraps it
     schedule = optimizer._learning_rate

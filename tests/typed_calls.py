@@ -6,6 +6,7 @@ from typing import Any, assert_type
 import numpy as np
 
 from kcrf import crf
+from kcrf.backend.hints import Model, Tensor
 from kcrf.corpora import Example, Sentence, read_classified, read_conll, read_segmented, split
 from kcrf.export import export_model
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
@@ -78,13 +79,18 @@ def tokens(path: Path) -> None:
 def training(model: Any) -> None:
     layer = ConditionalRandomField(lr_multiplier=suggest_lr_multiplier(2e-5, 1000), constraints=bmes(), name="CRF")
     tags, scores = layer.top_k(np.zeros((1, 2, 4)), 3)
-    print(tags, scores, layer.decode(np.zeros((1, 2, 4))))
+    print(tags, scores)
+    assert_type(layer(np.zeros((1, 2, 4))), Tensor)
+    assert_type(layer.decode(np.zeros((1, 2, 4))), Tensor)
+    assert_type(layer.sparse_loss(np.zeros((1, 2)), np.zeros((1, 2, 4))), Tensor)
+    layer.decod(np.zeros((1, 2, 4)))  # type: ignore[attr-defined]
+    ConditionalRandomField(lr_multipler=3)  # type: ignore[call-arg]
     schedule = WarmupLinearDecay(2e-5, warmup=100, total=1000)
     assert_type(suggest_lr_multiplier(2e-5, 1000), float)
     optimizer = AdamWeightDecay(schedule, lr_multipliers={**layerwise_decay(model, 0.95), "CRF": 100})
     rows: list[Any] = variable_table(model, optimizer)
     print(rows)
-    build_transformer_model(Path("bert_config.json"), "model.safetensors", skip_top_layers=2)
+    assert_type(build_transformer_model(Path("bert_config.json"), "model.safetensors", skip_top_layers=2), Model)
     build_transformer_model("bert_config.json", skip_top_layers="2")  # type: ignore[arg-type]
 
 
@@ -94,7 +100,8 @@ def functions(scores: np.ndarray, mask: np.ndarray) -> None:
     chain = crf.Chain(scores, mask, np.zeros((4, 4))).divided(2.0).constrained(bmes())
     assert_type(chain, crf.Chain)
     chain.divided("2")  # type: ignore[arg-type]
-    assert_type(crf.top_k_paths(chain, 3), tuple[Any, Any])
+    assert_type(crf.top_k_paths(chain, 3), tuple[Tensor, Tensor])
+    assert_type(crf.log_likelihood(scores, np.zeros((1, 2)), mask, np.zeros((4, 4))), Tensor)
 
 
 def production(run: Path) -> None:

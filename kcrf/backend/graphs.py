@@ -8,7 +8,7 @@ from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
-from kcrf.backend.host import backend_name, current_stateless_scope, ops, tree
+from kcrf.backend.host import TensorLike, backend_name, current_stateless_scope, ops, tree
 
 Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints
 
@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function
 FEW_TAGS = 12 if backend_name() == "jax" else 0
 
 
-def compiled_by_xla():
+def compiled_by_xla() -> Any:
     """Whether XLA compiles the traced function: on JAX always, on TensorFlow with `jit_compile=True`."""
     if backend_name() != "tensorflow":
         return backend_name() == "jax"
@@ -26,7 +26,7 @@ def compiled_by_xla():
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
-def exports_onnx():
+def exports_onnx() -> Any:
     """Whether torch is exporting an ONNX file, for which it unrolls each loop to the length of an example."""
     if backend_name() != "torch":
         return False
@@ -38,20 +38,20 @@ def exports_onnx():
 def graph(function: Function) -> Function:
     """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly. `k` is static."""
 
-    def tensor(value):
+    def tensor(value: Any) -> Any:
         if isinstance(value, Integral):
             return int(value)
         return None if value is None else ops.convert_to_tensor(value)
 
     @wraps(function)
-    def call(emissions, *args, **kwargs):
+    def call(emissions: TensorLike, *args: Any, **kwargs: Any) -> Any:
         return run(tensor(emissions), *map(tensor, args), **{name: tensor(value) for name, value in kwargs.items()})
 
     run = _compiled(function)
     return cast(Function, call)
 
 
-def _compiled(function):
+def _compiled(function: Any) -> Any:
     if backend_name() == "jax":
         import jax
 
@@ -66,12 +66,12 @@ def _compiled(function):
     return _without_autocast(function)
 
 
-def _without_autocast(function):
+def _without_autocast(function: Any) -> Any:
     """The function outside of `torch.autocast`, which would compute products of probabilities in 16 bits."""
     import torch
 
     @wraps(function)
-    def call(x, *args, **kwargs):
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
         if not torch.is_autocast_enabled(x.device.type):
             return function(x, *args, **kwargs)
         with torch.autocast(x.device.type, enabled=False):
@@ -80,13 +80,13 @@ def _without_autocast(function):
     return call
 
 
-def raise_if(condition, message, *values):
+def raise_if(condition: Any, message: str, *values: Any) -> Any:
     """Raises a ValueError if a condition on tensors holds; `values` are formatted into the message.
 
     Compiled functions raise their backend's error with the same message; XLA on TensorFlow checks nothing.
     """
 
-    def refuse(condition, *values):
+    def refuse(condition: Any, *values: Any) -> None:
         if condition:
             raise ValueError(message.format(*(f"{float(x):g}" for x in values)))
 
@@ -107,10 +107,10 @@ def raise_if(condition, message, *values):
     return refuse(bool(condition), *values)
 
 
-def _by_reversing(forward):
+def _by_reversing(forward: Any) -> Any:
     """An `ops.scan` from one that reads forward only."""
 
-    def scan(step, state, inputs, reverse=False):
+    def scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> Any:
         if not reverse:
             return forward(step, state, inputs)
         state, outputs = forward(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))
@@ -119,7 +119,7 @@ def _by_reversing(forward):
     return scan
 
 
-def _tensorflow_scan(step, state, inputs):
+def _tensorflow_scan(step: Any, state: Any, inputs: Any) -> tuple[Any, Any]:
     """`ops.scan` for TensorFlow, forward. The one in Keras 3.15 fails for several inputs of unknown length."""
     import tensorflow as tf
 
@@ -128,23 +128,23 @@ def _tensorflow_scan(step, state, inputs):
     _, kind = step(state, tree.map_structure(lambda x: x[0], inputs))  # for its dtypes and shapes; it is pruned
     outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), kind)
 
-    def unstacked(x):  # one operation per row; slicing a tensor takes five
+    def unstacked(x: Any) -> Any:  # one operation per row; slicing a tensor takes five
         return tf.TensorArray(x.dtype, size=length, element_shape=x.shape[1:]).unstack(x)
 
     rows = tree.map_structure(unstacked, inputs)
 
-    def body(count, state, outputs):
+    def body(count: int, state: Any, outputs: Any) -> tuple[Any, Any, Any]:
         state, output = step(state, tree.map_structure(lambda x: x.read(count), rows))
         return count + 1, state, tree.map_structure(lambda array, x: array.write(count, x), outputs, output)
 
-    def unfinished(count, state, outputs):
+    def unfinished(count: int, state: Any, outputs: Any) -> Any:
         return count < length
 
     _, state, outputs = tf.while_loop(unfinished, body, (0, state, outputs), maximum_iterations=length)
     return state, tree.map_structure(lambda array: array.stack(), outputs)
 
 
-def _torch_scan(step, state, inputs, reverse=False):
+def _torch_scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> tuple[Any, Any]:
     """`ops.scan` for torch: a Python loop without the overhead of Keras' operations."""
     import torch
 
@@ -160,7 +160,7 @@ def _torch_scan(step, state, inputs, reverse=False):
     return state, tuple(map(torch.stack, zip(*outputs, strict=True))) if several else torch.stack(outputs)
 
 
-def _torch_loop_ops():
+def _torch_loop_ops() -> Any:
     import torch
 
     return SimpleNamespace(
@@ -178,10 +178,10 @@ def _torch_loop_ops():
 class _LoopOps:
     """`ops` with another `argmax`: Keras 3.15 distinguishes 0.0 and -0.0 with an operation that ONNX lacks."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(ops, name)
 
-    def argmax(self, x, axis):
+    def argmax(self, x: Any, axis: int) -> Any:
         if backend_name() == "jax":
             import jax
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,12 +21,15 @@ else:
 _host: Any = import_module("kcrf.bert4keras.tf_keras" if OLD_HOST else "kcrf.backend.keras3")
 
 Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints
-Tensor: TypeAlias = Any  # a tensor of the running backend, or what can become one: an array, a list
 
 keras: Any = _host.keras
 ops: Any = _host.ops
 tree: Any = _host.tree
-Layer: Any = _host.Layer
+if TYPE_CHECKING:
+    from kcrf.backend.hints import Layer, Model, Tensor, TensorLike
+else:
+    Layer = _host.Layer
+    Model = Tensor = TensorLike = Any
 Optimizer: Any = _host.Optimizer
 Wrapper: Any = _host.Wrapper
 batch_stream = _host.batch_stream
@@ -34,7 +37,7 @@ current_stateless_scope = _host.current_stateless_scope
 saves_as_hdf5 = _host.saves_as_hdf5
 
 
-def backend_name():
+def backend_name() -> Any:
     """The name of the running backend: "tensorflow", "jax" or "torch"."""
     return "tensorflow" if OLD_HOST else keras.backend.backend()
 
@@ -90,7 +93,7 @@ def mask_ignores_inputs(mask: Any) -> bool:
     return False
 
 
-def is_tracing():
+def is_tracing() -> bool:
     """Whether Keras or TensorFlow is tracing the caller, so that tensors have no values."""
     if current_stateless_scope() is not None:
         return True
@@ -101,7 +104,7 @@ def is_tracing():
     return not tf.executing_eagerly()
 
 
-def is_traced(variable):
+def is_traced(variable: Any) -> bool:
     """Whether the current value of a variable is one that JAX traces, as in `jax.grad`."""
     if backend_name() != "jax":
         return False
@@ -111,7 +114,7 @@ def is_traced(variable):
     return scope is not None and isinstance(scope.get_current_value(variable), jax.core.Tracer)
 
 
-def weakref_to(tensor):
+def weakref_to(tensor: Any) -> Any:
     """A weak reference to a tensor; None while torch compiles, which knows no such references."""
     if backend_name() == "torch":
         import torch
@@ -121,7 +124,7 @@ def weakref_to(tensor):
     return weakref.ref(tensor)
 
 
-def tensor_from_numpy(array):
+def tensor_from_numpy(array: Any) -> Any:
     """A tensor that shares the memory of a NumPy array if the array is aligned. Do not modify the array afterwards."""
     if backend_name() == "torch":
         import torch
@@ -142,7 +145,7 @@ def tensor_from_numpy(array):
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
 
 
-def linear(inputs, kernel, bias):
+def linear(inputs: Any, kernel: Any, bias: Any) -> Any:
     """Computes `inputs @ kernel + bias`; `bias` may be None. On torch this is one operation without a copy."""
     if backend_name() != "torch":
         outputs = ops.matmul(inputs, kernel)
@@ -153,12 +156,12 @@ def linear(inputs, kernel, bias):
     return torch.nn.functional.linear(inputs, kernel.t(), bias)
 
 
-def fused_attention_learns_fast(query):
+def fused_attention_learns_fast(query: Any) -> Any:
     """Whether fused attention is the faster one to differentiate: not on PyTorch in 16 bits on a CPU (torch 2.13)."""
     return backend_name() != "torch" or query.dtype.itemsize >= 4 or query.device.type != "cpu"
 
 
-def set_random_seed(seed):
+def set_random_seed(seed: Any) -> Any:
     """Seeds Python, NumPy and PyTorch. Keras' own function also imports TensorFlow, or frees kernels in use."""
     if OLD_HOST:
         return keras.utils.set_random_seed(seed)
@@ -170,7 +173,7 @@ def set_random_seed(seed):
         torch.manual_seed(seed)
 
 
-def random_state():
+def random_state() -> Any:
     """The state of PyTorch's random generator, which dropout uses, a uint8 array; empty on other backends."""
     if backend_name() != "torch":
         return np.zeros(0, "uint8")
@@ -179,7 +182,7 @@ def random_state():
     return torch.get_rng_state().numpy()
 
 
-def set_random_state(state):
+def set_random_state(state: Any) -> None:
     """Restores a state that `random_state` returned."""
     if len(state):
         import torch

@@ -5,6 +5,7 @@ second call with the same model and layer replaces the first.
 """
 
 import random
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -38,7 +39,7 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
     """
     variable = _embeddings(model, embedding)
 
-    def prepare(data, predict, gradient, normal):
+    def prepare(data: Any, predict: Any, gradient: Any, normal: Any) -> tuple[Any, Any]:
         return data, _scaled(gradient(data), epsilon)
 
     _change_step(model, f"adversarial {embedding}", partial(_STEPS[backend_name()], model, variable, prepare))
@@ -66,7 +67,7 @@ def virtual_adversarial(
         )
     variable = _embeddings(model, embedding)
 
-    def prepare(data, predict, gradient, normal):
+    def prepare(data: Any, predict: Any, gradient: Any, normal: Any) -> tuple[Any, Any]:
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         data, direction = (x, predict(x)), normal(tuple(variable.shape))
         for _ in range(iterations):
@@ -96,7 +97,7 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     _change_step(model, "gradient_penalty", another)
 
 
-def _refuse_crf(model):
+def _refuse_crf(model: Any) -> None:
     """Raises ValueError if a model has a CRF, whose gradient would count as a constant."""
     for layer in model._flatten_layers():
         if isinstance(layer, ConditionalRandomField) and not isinstance(layer, MaximumEntropyMarkovModel):
@@ -106,7 +107,7 @@ def _refuse_crf(model):
             )
 
 
-def _embeddings(model, name):
+def _embeddings(model: Any, name: str) -> Any:
     """The variable with the embeddings of a layer of the model."""
     layers = {layer.name: layer for layer in model._flatten_layers()}
     variable = getattr(layers.get(name), "embeddings", None)
@@ -118,7 +119,7 @@ def _embeddings(model, name):
     return variable
 
 
-def _changed(method, name, change):
+def _changed(method: Any, name: str, change: Any) -> Any:
     """A method with a change, which takes the place of an earlier change of this name."""
     original, changes = getattr(method, "original", method), {**getattr(method, "changes", {}), name: change}
     changed = original
@@ -128,18 +129,18 @@ def _changed(method, name, change):
     return changed
 
 
-def _change_step(model, name, change):
+def _change_step(model: Any, name: str, change: Any) -> None:
     """Changes the training step of a model, see `_changed`."""
     model.train_step = _changed(model.train_step, name, change)
     model.train_function = None  # compiled with the step before
 
 
-def _scaled(direction, length):
+def _scaled(direction: Any, length: Any) -> Any:
     return length * direction / (ops.sqrt(ops.sum(ops.square(direction))) + 1e-12)
 
 
 @contextmanager
-def _moved(add, addition):
+def _moved(add: Any, addition: Any) -> Iterator[Any]:
     """A context in which an addition is added to the embeddings; yields a function that ends the addition earlier."""
     with ExitStack() as additions:
         add(addition)
@@ -148,7 +149,7 @@ def _moved(add, addition):
 
 
 @contextmanager
-def _updating_by(optimizer, name, update):
+def _updating_by(optimizer: Any, name: str, update: Any) -> Iterator[Any]:
     """A context in which `update(method, ...)` takes the place of a method of the optimizer."""
     outer = vars(optimizer).get(name)  # of another change of the same step
     setattr(optimizer, name, partial(update, getattr(optimizer, name)))
@@ -161,11 +162,11 @@ def _updating_by(optimizer, name, update):
             setattr(optimizer, name, outer)
 
 
-def _step_at(model, add, addition, step, data):
+def _step_at(model: Any, add: Any, addition: Any, step: Any, data: Any) -> Any:
     """A step of the optimizer with the gradients at moved embeddings; what it keeps, as averages, is not moved."""
     with _moved(add, addition) as end_move:
 
-        def update(apply, *args, **kwargs):
+        def update(apply: Any, *args: Any, **kwargs: Any) -> Any:
             end_move()
             return apply(*args, **kwargs)
 
@@ -173,67 +174,67 @@ def _step_at(model, add, addition, step, data):
             return step(data)
 
 
-def _loss(model, data):
+def _loss(model: Any, data: Any) -> Any:
     """The loss of a batch."""
     x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
     return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, training=True)
 
 
-def _step_on_tensorflow(model, variable, prepare, step):
+def _step_on_tensorflow(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
     import tensorflow as tf
 
-    def gradient(data, addition=0.0):
+    def gradient(data: Any, addition: float = 0.0) -> Any:
         with _moved(variable.assign_add, addition * tf.ones_like(variable)):
             with tf.GradientTape() as tape:
                 loss = _loss(model, data)
             return tf.convert_to_tensor(tape.gradient(loss, variable.value))
 
-    def train_step(data):
+    def train_step(data: Any) -> Any:
         data, addition = prepare(data, lambda x: model(x, training=False), gradient, tf.random.normal)
         return _step_at(model, variable.assign_add, addition, step, data)
 
     return train_step
 
 
-def _step_on_torch(model, variable, prepare, step):
+def _step_on_torch(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
     import torch
 
-    def add(addition):
+    def add(addition: Any) -> None:
         with torch.no_grad():
             variable.value.add_(addition)
 
-    def gradient(data, addition=0.0):
+    def gradient(data: Any, addition: float = 0.0) -> Any:
         with _moved(add, addition):
             model.zero_grad()
             _loss(model, data).backward()
         slope, variable.value.grad = variable.value.grad, None
         return slope
 
-    def predict(x):
+    def predict(x: Any) -> Any:
         with torch.no_grad():
             return model(x, training=False)
 
-    def normal(shape):
+    def normal(shape: Any) -> Any:
         return torch.randn(shape, device=variable.value.device)
 
-    def train_step(data):
+    def train_step(data: Any) -> Any:
         data, addition = prepare(data, predict, gradient, normal)
         return _step_at(model, add, addition, step, data)
 
     return train_step
 
 
-def _step_on_jax(model, variable, prepare, step):
+def _step_on_jax(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
     import jax
 
     seed = random.randrange(2**31)
 
-    def train_step(state, data):
+    def train_step(state: Any, data: Any) -> Any:
         trained, non_trainable, optimizer, metrics = state
         index = _index_of(model.trainable_variables, variable)
 
-        def gradient(data, addition=0.0):
-            def loss_at(value):
+        def gradient(data: Any, addition: float = 0.0) -> Any:
+            def loss_at(value: Any) -> Any:
                 x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
                 values = _with(trained, index, value)
                 options = {"training": True, "optimizer_variables": optimizer}
@@ -241,17 +242,19 @@ def _step_on_jax(model, variable, prepare, step):
 
             return jax.grad(loss_at)(trained[index] + addition)
 
-        def predict(x):
+        def predict(x: Any) -> Any:
             return model.stateless_call(trained, non_trainable, x, training=False)[0]
 
-        def normal(shape):  # another draw at each step
+        def normal(shape: Any) -> Any:  # another draw at each step
             steps = optimizer[_index_of(model.optimizer.variables, model.optimizer.iterations)]
             return jax.random.normal(jax.random.fold_in(jax.random.key(seed), steps), shape)
 
         data, addition = prepare(data, predict, gradient, normal)
         moved = _with(trained, index, trained[index] + addition)
 
-        def update(apply, optimizer_variables, gradients, values):  # of the embeddings themselves, as `_step_at`
+        def update(
+            apply: Any, optimizer_variables: Any, gradients: Any, values: Any
+        ) -> Any:  # of the embeddings themselves, as `_step_at`
             return apply(optimizer_variables, gradients, _with(values, index, trained[index]))
 
         with _updating_by(model.optimizer, "stateless_apply", update):
@@ -263,20 +266,22 @@ def _step_on_jax(model, variable, prepare, step):
 _STEPS = {"tensorflow": _step_on_tensorflow, "torch": _step_on_torch, "jax": _step_on_jax}
 
 
-def _index_of(variables, variable):
+def _index_of(variables: Any, variable: Any) -> Any:
     return next(index for index, other in enumerate(variables) if other is variable)
 
 
-def _with(values, index, value):
+def _with(values: Any, index: int, value: Any) -> list[Any]:
     """A copy of a list of values with the value at one index replaced."""
     return [*values[:index], value, *values[index + 1 :]]
 
 
-def _penalized(model, variable, scale, gradient, compute_loss):
+def _penalized(model: Any, variable: Any, scale: Any, gradient: Any, compute_loss: Any) -> Any:
     """`compute_loss` with the penalty, for backends that differentiate what it returns."""
 
-    def penalized(x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        def loss_of(predicted):
+    def penalized(
+        x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Any:
+        def loss_of(predicted: Any) -> Any:
             return compute_loss(x=x, y=y, y_pred=predicted, sample_weight=sample_weight, training=training)
 
         loss = loss_of(y_pred)
@@ -287,7 +292,7 @@ def _penalized(model, variable, scale, gradient, compute_loss):
     return penalized
 
 
-def _gradient_on_tensorflow(model, variable, x, loss, loss_of):
+def _gradient_on_tensorflow(model: Any, variable: Any, x: Any, loss: Any, loss_of: Any) -> Any:
     import tensorflow as tf
 
     with tf.GradientTape() as tape:
@@ -295,31 +300,31 @@ def _gradient_on_tensorflow(model, variable, x, loss, loss_of):
     return tf.convert_to_tensor(tape.gradient(again, variable.value))
 
 
-def _gradient_on_torch(model, variable, x, loss, loss_of):
+def _gradient_on_torch(model: Any, variable: Any, x: Any, loss: Any, loss_of: Any) -> Any:
     import torch
 
     return torch.autograd.grad(loss, variable.value, create_graph=True)[0]
 
 
-def _without_fused_attention(step):
+def _without_fused_attention(step: Any) -> Any:
     """The step with attention as single operations: the fused ones have no second derivatives."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    def train_step(data):
+    def train_step(data: Any) -> Any:
         with sdpa_kernel(SDPBackend.MATH):
             return step(data)
 
     return train_step
 
 
-def _penalized_on_jax(model, variable, scale, compute):
+def _penalized_on_jax(model: Any, variable: Any, scale: Any, compute: Any) -> Any:
     """`compute_loss_and_updates` with the penalty."""
     import jax
 
-    def penalized(trained, *args, training=False, **kwargs):
+    def penalized(trained: Any, *args: Any, training: bool = False, **kwargs: Any) -> Any:
         index = _index_of(model.trainable_variables, variable)
 
-        def loss_at(value):
+        def loss_at(value: Any) -> Any:
             return compute(_with(trained, index, value), *args, training=training, **kwargs)
 
         if not training:

@@ -35,19 +35,19 @@ class GradientTimesInput:
 class _GradientTimesInput(keras.layers.Layer):
     """The same, once what lies between the tensors is a model."""
 
-    def __init__(self, above, **kwargs):
+    def __init__(self, above: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.above = above
         self.supports_masking = True
 
-    def call(self, inputs, mask=None):
+    def call(self, inputs: Any, mask: Any = None) -> Any:
         below, labels, *sources = inputs
         return _gradient(self.above, below, sources, labels, mask[0] if mask else None) * below
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if mask else None
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return input_shape[0]
 
 
@@ -91,7 +91,7 @@ def integrated_gradients(
     return np.mean(gradients, axis=0) * ops.convert_to_numpy(whole)
 
 
-def _listed(inputs, model):
+def _listed(inputs: Any, model: Any) -> list[Any]:
     """The inputs as a list of tensors in the order of those of the model."""
     names = [x.name for x in model.inputs]
     if isinstance(inputs, Mapping):
@@ -102,7 +102,7 @@ def _listed(inputs, model):
     return [ops.convert_to_tensor(x) for x in inputs]
 
 
-def _checked_labels(labels, texts, count):
+def _checked_labels(labels: Any, texts: Any, count: int) -> Any:
     """The labels as an array `(texts, 1)`."""
     labels = np.asarray(labels)
     if labels.shape != (texts,) or labels.dtype.kind not in "iu" or not np.all((labels >= 0) & (labels < count)):
@@ -113,7 +113,7 @@ def _checked_labels(labels, texts, count):
     return labels[:, None]
 
 
-def _input_of(layer, model):
+def _input_of(layer: Any, model: Any) -> tuple[Any, Any]:
     """The number of the input of a model that a layer reads, and the symbolic output of the layer."""
     indices = {id(x): index for index, x in enumerate(model.inputs)}
     of_model = {id(node) for nodes in model._nodes_by_depth.values() for node in nodes}  # others read the layer, too
@@ -127,24 +127,24 @@ def _input_of(layer, model):
     return indices[id(nodes[0].input_tensors[0])], nodes[0].outputs[0]
 
 
-def _above(below, sources, scores):
+def _above(below: Any, sources: Any, scores: Any) -> Any:
     """The model of everything above a symbolic tensor."""
     model = keras.Model([below, *sources], scores)
     model.supports_masking = True
     return model
 
 
-def _gradient(above, below, sources, labels, mask):
+def _gradient(above: Any, below: Any, sources: Any, labels: Any, mask: Any) -> Any:
     """The gradient of the scores of the labels, `(batch, n)`, with respect to what is below."""
 
-    def score(x):
+    def score(x: Any) -> Any:
         scores = above([x, *sources], mask=[mask, *[None] * len(sources)])
         return ops.sum(ops.take_along_axis(scores, ops.cast(labels, "int32"), axis=1))
 
     return _GRADIENTS[backend_name()](score, below)
 
 
-def _on_tensorflow(function, x):
+def _on_tensorflow(function: Any, x: Any) -> Any:
     import tensorflow as tf
 
     with tf.GradientTape() as tape:
@@ -153,7 +153,7 @@ def _on_tensorflow(function, x):
     return tape.gradient(value, x)
 
 
-def _on_torch(function, x):
+def _on_torch(function: Any, x: Any) -> Any:
     import torch
 
     with torch.enable_grad():  # `predict` does without
@@ -161,7 +161,7 @@ def _on_torch(function, x):
         return torch.autograd.grad(function(x), x)[0]
 
 
-def _on_jax(function, x):
+def _on_jax(function: Any, x: Any) -> Any:
     import jax
 
     return jax.grad(function)(x)

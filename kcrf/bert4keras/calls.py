@@ -1,8 +1,10 @@
 """Calls of Keras 2 for models with layers of kcrf: accepted if they have one meaning; an error names the new call."""
 
 import sys
+from collections.abc import Iterator
 from functools import wraps
 from types import MethodType
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from kcrf.bert4keras.file_names import has_layer_of_kcrf
 PARTS_OF_LAYERS = "embeddings convolutional core merge normalization pooling recurrent wrappers".split()
 
 
-def changes():
+def changes() -> Iterator[Any]:
     """The changes to Keras, as `(owner, name, value)`; an owner is an object or, for `sys.modules`, a dict."""
     for method in (fit_generator, evaluate_generator, predict_generator, _make_train_function):
         yield keras.Model, method.__name__, _OldMethod(method)
@@ -33,10 +35,10 @@ def changes():
 class _OldMethod:
     """A method that models with a layer of kcrf have, and no other model."""
 
-    def __init__(self, function):
+    def __init__(self, function: Any) -> None:
         self.function = function
 
-    def __get__(self, model, owner=None):
+    def __get__(self, model: Any, owner: Any = None) -> Any:
         if model is None or not has_layer_of_kcrf(model):
             name = owner.__name__ if model is None else type(model).__name__
             raise AttributeError(f"{name!r} object has no attribute {self.function.__name__!r}")
@@ -45,21 +47,21 @@ class _OldMethod:
 
 def fit_generator(
     self,
-    generator,
-    steps_per_epoch=None,
-    epochs=1,
-    verbose=1,
-    callbacks=None,
-    validation_data=None,
-    validation_steps=None,
-    validation_freq=1,
-    class_weight=None,
-    max_queue_size=10,
-    workers=1,
-    use_multiprocessing=False,
-    shuffle=True,
-    initial_epoch=0,
-):
+    generator: Any,
+    steps_per_epoch: Any = None,
+    epochs: int = 1,
+    verbose: int = 1,
+    callbacks: Any = None,
+    validation_data: Any = None,
+    validation_steps: Any = None,
+    validation_freq: int = 1,
+    class_weight: Any = None,
+    max_queue_size: int = 10,
+    workers: int = 1,
+    use_multiprocessing: bool = False,
+    shuffle: bool = True,
+    initial_epoch: int = 0,
+) -> Any:
     """`fit` with the arguments of Keras 2; those about queues and workers have no effect."""
     return self.fit(
         _stream(generator),
@@ -76,17 +78,33 @@ def fit_generator(
     )
 
 
-def evaluate_generator(self, generator, steps=None, callbacks=None, *queue, verbose=0, **queue_options):
+def evaluate_generator(
+    self,
+    generator: Any,
+    steps: int | None = None,
+    callbacks: Any = None,
+    *queue: Any,
+    verbose: int = 0,
+    **queue_options: Any,
+) -> Any:
     """`evaluate` with the arguments of Keras 2."""
     return self.evaluate(_stream(generator), steps=steps, callbacks=callbacks, verbose=verbose)
 
 
-def predict_generator(self, generator, steps=None, callbacks=None, *queue, verbose=0, **queue_options):
+def predict_generator(
+    self,
+    generator: Any,
+    steps: int | None = None,
+    callbacks: Any = None,
+    *queue: Any,
+    verbose: int = 0,
+    **queue_options: Any,
+) -> Any:
     """`predict` with the arguments of Keras 2."""
     return self.predict(_stream(generator), steps=steps, callbacks=callbacks, verbose=verbose)
 
 
-def _stream(batches):
+def _stream(batches: Any) -> Any:
     """Converts batches of lists, of an iterator or a `Sequence`, to what Keras 3 takes; returns the rest unchanged."""
     if isinstance(batches, keras.utils.Sequence):
         return _Tuples(batches)
@@ -96,27 +114,27 @@ def _stream(batches):
 class _Tuples(keras.utils.Sequence):
     """A `Sequence` with tuples of arrays for the lists of another one, which Keras 3 refuses on TensorFlow."""
 
-    def __init__(self, dataset):
+    def __init__(self, dataset: Any) -> None:
         super().__init__(dataset.workers, dataset.use_multiprocessing, dataset.max_queue_size)
         self._dataset = dataset
         self.on_epoch_begin, self.on_epoch_end = dataset.on_epoch_begin, dataset.on_epoch_end
 
     @property
-    def num_batches(self):
+    def num_batches(self) -> Any:
         return self._dataset.num_batches
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         batch = self._dataset[index]
         if not isinstance(batch, (list, tuple)):
             return batch
         return tuple(tuple(part) if isinstance(part, list) and _are_arrays(part) else part for part in batch)
 
 
-def _are_arrays(part):
+def _are_arrays(part: Any) -> bool:
     return all(hasattr(array, "shape") for array in part)
 
 
-def _make_train_function(self):
+def _make_train_function(self) -> None:
     raise NotImplementedError(
         "Keras 3 has no train function of a graph that another could replace. For adversarial training, call after "
         "`model.compile`, in place of your own function, one of kcrf.bert4keras.adversarial: adversarial(model, "
@@ -125,22 +143,22 @@ def _make_train_function(self):
     )
 
 
-def _with_lists(method):
+def _with_lists(method: Any) -> Any:
     @wraps(method)
-    def call(self, x, *args, **kwargs):
+    def call(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         return method(self, _as_arrays(self, x), *args, **kwargs)
 
     return call
 
 
-def _as_arrays(model, x):
+def _as_arrays(model: Any, x: Any) -> Any:
     """Lists of numbers as arrays, one for each input of the model."""
     if not isinstance(x, list) or not x or not isinstance(x[0], (list, int, float)) or not has_layer_of_kcrf(model):
         return x
     return [np.array(part) for part in x] if len(model.inputs) > 1 else np.array(x)
 
 
-def get_output_at(self, node_index):
+def get_output_at(self, node_index: Any) -> Any:
     """The symbolic output of one of the calls of a layer: ALBERT calls its layers once for each transformer layer."""
     nodes = self._inbound_nodes
     if not -len(nodes) <= node_index < len(nodes):
@@ -149,17 +167,17 @@ def get_output_at(self, node_index):
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def output_mask(self):
+def output_mask(self) -> Any:
     """The symbolic mask of the output of a layer, None without a mask."""
     masks = [getattr(tensor, "_keras_mask", None) for tensor in _as_list(self.output)]
     return masks if isinstance(self.output, list) else masks[0]
 
 
-def _as_list(output):
+def _as_list(output: Any) -> Any:
     return output if isinstance(output, list) else [output]
 
 
-def add_loss(self, loss):
+def add_loss(self, loss: Any) -> None:
     """Raises an error that names the layer to use: Keras 3 cannot add a symbolic loss to a model that exists."""
     raise NotImplementedError(
         "Keras 3 takes no symbolic loss for a model. Compute the loss in a layer: subclass "
@@ -169,7 +187,7 @@ def add_loss(self, loss):
     )
 
 
-def multi_gpu_model(model, gpus=None, **options):
+def multi_gpu_model(model: Any, gpus: Any = None, **options: Any) -> None:
     """Raises an error that names what replaces `keras.utils.multi_gpu_model`."""
     raise NotImplementedError(
         "Keras 3 has no `multi_gpu_model`: build the model under `with tf.distribute.MirroredStrategy().scope():` "

@@ -70,7 +70,7 @@ def load_crf_weights(
         variable.assign((score / float(layer.multiplier)).astype("float32"))
 
 
-def _check_arguments(layer, kind, lr_multiplier):
+def _check_arguments(layer: Any, kind: Any, lr_multiplier: Any) -> None:
     if kind not in LIBRARIES:
         raise ValueError(f"`kind` must be one of {sorted(LIBRARIES)}. Received: kind={kind!r}")
     if not layer.built:
@@ -84,7 +84,7 @@ def _check_arguments(layer, kind, lr_multiplier):
         raise ValueError(f"`{layer.name}` is a MEMM, and its weights are of kind 'bert4keras'. Received: kind={kind!r}")
 
 
-def _find(arrays, name, prefix):
+def _find(arrays: Any, name: str | None, prefix: str) -> Any:
     """The full name of the one array that is called `name`; `None` if there is none and it is not required."""
     if name is None:
         return None
@@ -99,13 +99,13 @@ def _find(arrays, name, prefix):
     return names[0] if names else None
 
 
-def _name_in_layer(name):
+def _name_in_layer(name: str) -> Any:
     """The name of an array within its layer, or its number."""
     number = _NUMBERED_NAME.search(name)
     return number[1] if number else leaf_name(name)
 
 
-def _check_boundary(layer, names, kind):
+def _check_boundary(layer: Any, names: Any, kind: Any) -> None:
     start, end = LIBRARIES[kind][1:]
     if layer.use_boundary and kind != "bert4keras" and None in names:
         raise ValueError(
@@ -119,18 +119,18 @@ def _check_boundary(layer, names, kind):
         )
 
 
-def _open(path):
+def _open(path: Any) -> Any:
     """The arrays of a file that may be a CRF's, by name."""
     arrays = read_arrays(path, lambda name: _name_in_layer(name) in _NAMES)
     return open_checkpoint(path) if arrays is None else arrays
 
 
-def _as_numpy(array):
+def _as_numpy(array: Any) -> Any:
     """A float64 array from any array, also from a torch parameter, which NumPy cannot convert by itself."""
     if hasattr(array, "detach"):
         array = array.detach().cpu().double()
     return np.asarray(array, dtype="float64")
 
 
-def _shortened(names):
+def _shortened(names: Any) -> Any:
     return names if len(names) <= 10 else [*names[:10], f"... {len(names)} in all"]

@@ -8,6 +8,7 @@ Names, arguments and the order of effects follow bojone/bert4keras `optimizers.p
 
 import re
 from functools import cache
+from typing import Any
 
 from kcrf.backend import keras, ops, path_of
 from kcrf.optimizers.schedules import PiecewiseLinear
@@ -31,13 +32,13 @@ class Extension(PathAware):
     These classes exist in the running script alone: a saved optimizer stores their recipe.
     """
 
-    recipe = None
+    recipe: Any = None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "recipe": [list(line) for line in self.recipe]}
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         config = dict(config)
         recipe = config.pop("recipe", None)
         if cls is not Extension:
@@ -48,7 +49,7 @@ class Extension(PathAware):
         return optimizer_class.from_config(config, custom_objects)
 
 
-def extend(BaseOptimizer, extension, name=None):
+def extend(BaseOptimizer: Any, extension: Any, name: str | None = None) -> Any:
     """The class that applies `BaseOptimizer` first and `extension` second."""
     if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
         raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
@@ -60,7 +61,7 @@ def extend(BaseOptimizer, extension, name=None):
 
 
 @cache  # the same arguments give the same class, even when an optimizer is loaded
-def _extended_class(BaseOptimizer, extension, name):
+def _extended_class(BaseOptimizer: Any, extension: Any, name: str) -> Any:
     below = getattr(BaseOptimizer, "recipe", None) or (("base", keras.saving.get_registered_name(BaseOptimizer)),)
     optimizer_class = type(name, (extension, BaseOptimizer), {"recipe": (*below, (extension.__name__, name))})
     register(optimizer_class)
@@ -68,7 +69,7 @@ def _extended_class(BaseOptimizer, extension, name):
     return optimizer_class
 
 
-def _registered_class(name):
+def _registered_class(name: str) -> Any:
     base = keras.saving.get_registered_object(name) or getattr(keras.optimizers, name, None)
     if base is None:
         raise ValueError(
@@ -79,49 +80,51 @@ def _registered_class(name):
 
 
 class WeightDecay(ExcludesFromDecay, Extension):
-    def __init__(self, *args, weight_decay_rate=0.01, exclude_from_weight_decay=(), **kwargs):
+    def __init__(
+        self, *args: Any, weight_decay_rate: float = 0.01, exclude_from_weight_decay: Any = (), **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.weight_decay_rate = float(weight_decay_rate)
         self._undecayed = as_patterns(exclude_from_weight_decay)
 
-    def _decay_flags(self, paths):
+    def _decay_flags(self, paths: list[str]) -> list[Any]:
         excluded = matches_any(self._undecayed, paths, "exclude_from_weight_decay", may_miss=USUAL_EXCLUSIONS)
         return [not out for out in excluded]
 
-    def variable_settings(self, paths):
+    def variable_settings(self, paths: list[str]) -> list[Any]:
         flagged = zip(super().variable_settings(paths), self._decay_flags(paths), strict=True)
         return [{**setting, "decayed": setting["decayed"] or flag} for setting, flag in flagged]
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         if not self.built:
             self._decayed = self._decay_flags([path_of(v) for v in variables])
             super().build(variables)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index, old = self._get_variable_index(variable), value_of(variable)
         super().update_step(gradient, variable, learning_rate)
         if self._decayed[index]:
             rate = ops.cast(learning_rate, variable.dtype) * self._rate_of(index)
             self.assign_sub(variable, rate * self.weight_decay_rate * old)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = {"weight_decay_rate": self.weight_decay_rate, "exclude_from_weight_decay": list(self._undecayed)}
         return {**super().get_config(), **config}
 
 
 class LayerAdaptation(Extension):
-    def __init__(self, *args, exclude_from_layer_adaptation=(), **kwargs):
+    def __init__(self, *args: Any, exclude_from_layer_adaptation: Any = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._unadapted = as_patterns(exclude_from_layer_adaptation)
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         if not self.built:
             paths = [path_of(v) for v in variables]
             excluded = matches_any(self._unadapted, paths, "exclude_from_layer_adaptation", may_miss=USUAL_EXCLUSIONS)
             self._adapted = [not out for out in excluded]
             super().build(variables)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index, old = self._get_variable_index(variable), value_of(variable)
         super().update_step(gradient, variable, learning_rate)
         if self._adapted[index]:
@@ -132,12 +135,12 @@ class LayerAdaptation(Extension):
             trust = ops.where(both, weight_norm / ops.where(both, step_norm, 1.0), 1.0)
             self.assign(variable, old + trust * change)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "exclude_from_layer_adaptation": list(self._unadapted)}
 
 
 class PiecewiseLinearRate(Extension):
-    def __init__(self, *args, lr_schedule=None, **kwargs):
+    def __init__(self, *args: Any, lr_schedule: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.weight_decay:
             raise ValueError(
@@ -146,43 +149,43 @@ class PiecewiseLinearRate(Extension):
             )
         self._factor = PiecewiseLinear({0: 1} if lr_schedule is None else lr_schedule)
 
-    def _backend_update_step(self, grads, variables, learning_rate):
+    def _backend_update_step(self, grads: Any, variables: Any, learning_rate: Any) -> None:
         # Not in `learning_rate`: callbacks read that, scale it and write it back. Counts batches, as bert4keras.
         super()._backend_update_step(grads, variables, learning_rate * self._factor(self._iterations))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "lr_schedule": self._factor.get_config()["points"]}
 
 
 class ParameterWiseRate(Extension):
-    def __init__(self, *args, paramwise_lr_schedule=None, **kwargs):
+    def __init__(self, *args: Any, paramwise_lr_schedule: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._schedule = tuple((str(part), float(factor)) for part, factor in dict(paramwise_lr_schedule or {}).items())
 
-    def _factors(self, paths):
+    def _factors(self, paths: list[str]) -> Any:
         return multipliers({re.escape(part): k for part, k in self._schedule}, paths, "paramwise_lr_schedule")
 
-    def variable_settings(self, paths):
+    def variable_settings(self, paths: list[str]) -> list[Any]:
         scaled = zip(super().variable_settings(paths), self._factors(paths), strict=True)
         return [{**setting, "multiplier": setting["multiplier"] * factor} for setting, factor in scaled]
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         if not self.built:
             self._wise = self._factors([path_of(v) for v in variables])
             super().build(variables)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         factor, old = self._wise[self._get_variable_index(variable)], value_of(variable)
         super().update_step(gradient, variable, learning_rate)
         if factor != 1:
             self.assign(variable, old + factor * (variable - old))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "paramwise_lr_schedule": dict(self._schedule)}
 
 
 class GradientAccumulation(Extension):
-    def __init__(self, *args, grad_accum_steps=2, **kwargs):
+    def __init__(self, *args: Any, grad_accum_steps: int = 2, **kwargs: Any) -> None:
         steps = int(grad_accum_steps) if grad_accum_steps > 1 else None
         if kwargs.setdefault("gradient_accumulation_steps", steps) not in (None, steps):
             raise ValueError(
@@ -191,22 +194,22 @@ class GradientAccumulation(Extension):
             )
         super().__init__(*args, **{**kwargs, "gradient_accumulation_steps": steps})
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "grad_accum_steps": self.gradient_accumulation_steps or 1}
 
 
 class Lookahead(Extension):
-    def __init__(self, *args, steps_per_slow_update=5, slow_step_size=0.5, **kwargs):
+    def __init__(self, *args: Any, steps_per_slow_update: int = 5, slow_step_size: float = 0.5, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.steps_per_slow_update = int(steps_per_slow_update)
         self.slow_step_size = float(slow_step_size)
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         if not self.built:
             super().build(variables)
             self._slow = [self.add_variable_from_reference(v, "slow", initializer=copy_of(v)) for v in variables]
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         super().update_step(gradient, variable, learning_rate)
         slow = self._slow[self._get_variable_index(variable)]
         due = ops.equal((self.iterations + 1) % self.steps_per_slow_update, 0)
@@ -214,60 +217,61 @@ class Lookahead(Extension):
         for one in (slow, variable):
             self.assign(one, ops.where(due, moved, value_of(one)))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = {"steps_per_slow_update": self.steps_per_slow_update, "slow_step_size": self.slow_step_size}
         return {**super().get_config(), **config}
 
 
 class LazyOptimization(Extension):
-    def __init__(self, *args, include_in_lazy_optimization=(), **kwargs):
+    def __init__(self, *args: Any, include_in_lazy_optimization: Any = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._included = as_patterns(include_in_lazy_optimization)
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         if not self.built:
             paths = [path_of(v) for v in variables]
             self._lazy = matches_any(self._included, paths, "include_in_lazy_optimization")
             super().build(variables)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         lazy, old = self._lazy[self._get_variable_index(variable)], value_of(variable)
         super().update_step(gradient, variable, learning_rate)
         if lazy:
             touched = ops.any(ops.not_equal(gradient, 0), axis=-1, keepdims=True)
             self.assign(variable, ops.where(touched, value_of(variable), old))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "include_in_lazy_optimization": list(self._included)}
 
 
 class MovingAverage(Extension):
-    def __init__(self, *args, ema_momentum=0.999, **kwargs):
+    def __init__(self, *args: Any, ema_momentum: float = 0.999, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.ema_momentum = float(ema_momentum)
-        self._old_weights, self._replaced_at = None, 0  # the step after which averages replaced them
+        self._old_weights: Any = None
+        self._replaced_at = 0  # the step after which averages replaced them
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         if not self.built:
             super().build(variables)
             self._averages = self.add_optimizer_variables(variables, "ema")
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         super().update_step(gradient, variable, learning_rate)
         self._update_average(variable)
 
-    def _backend_update_step(self, grads, variables, learning_rate):
+    def _backend_update_step(self, grads: Any, variables: Any, learning_rate: Any) -> None:
         super()._backend_update_step(grads, variables, learning_rate)
         updated = {self._get_variable_index(variable) for variable in variables}
         for index, variable in enumerate(self._trainable_variables):
             if index not in updated:  # frozen since, or without a gradient: its average would stay at zero
                 self._update_average(variable)
 
-    def _update_average(self, variable):
+    def _update_average(self, variable: Any) -> None:
         average = self._averages[self._get_variable_index(variable)]
         self.assign(average, self.ema_momentum * average + (1 - self.ema_momentum) * variable)
 
-    def apply_ema_weights(self, bias_correction=True):
+    def apply_ema_weights(self, bias_correction: bool = True) -> None:
         """Assigns the averages, which start at 0 and are corrected for it, to the model; see `reset_old_weights`."""
         steps = int(ops.convert_to_numpy(self.iterations)) if self.built else 0
         if not steps:
@@ -279,7 +283,7 @@ class MovingAverage(Extension):
         for variable, average in zip(self._trainable_variables, self._averages, strict=True):
             variable.assign(ops.convert_to_tensor(average) / scale)
 
-    def reset_old_weights(self):
+    def reset_old_weights(self) -> None:
         """Restores the weights that `apply_ema_weights` replaced."""
         if self._old_weights is None:
             raise ValueError("`reset_old_weights` needs a call of `apply_ema_weights` before. Received: none")
@@ -287,14 +291,14 @@ class MovingAverage(Extension):
             variable.assign(old)
         self._old_weights = None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "ema_momentum": self.ema_momentum}
 
 
 EXTENSIONS = {extension.__name__: extension for extension in Extension.__subclasses__()}
 
 
-def value_of(variable):
+def value_of(variable: Any) -> Any:
     """A copy of the current value of a variable; later assignments do not change the copy."""
     return ops.stop_gradient(ops.copy(variable))
 

@@ -5,8 +5,10 @@
 
 import os
 import warnings
+from collections.abc import Iterator
 from functools import wraps
 from pathlib import Path
+from typing import Any
 
 from kcrf.backend import keras
 from kcrf.bert4keras.weight_files import is_hdf5
@@ -14,7 +16,7 @@ from kcrf.bert4keras.weight_files import is_hdf5
 _ENDINGS = {"save_weights": (".weights.h5",), "load_weights": (".weights.h5", ".keras"), "save": (".keras", ".h5")}
 
 
-def changes():
+def changes() -> Iterator[Any]:
     """The changes to Keras, as `(owner, name, value)`."""
     for name in _ENDINGS:
         yield keras.Model, name, _with_accepted_names(getattr(keras.Model, name), name)
@@ -22,9 +24,9 @@ def changes():
         yield module, "load_model", _with_accepted_name(module.load_model)
 
 
-def _with_accepted_names(method, name):
+def _with_accepted_names(method: Any, name: str) -> Any:
     @wraps(method)
-    def call(self, filepath, *args, **kwargs):
+    def call(self, filepath: Any, *args: Any, **kwargs: Any) -> Any:
         path = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
         accepted = _ENDINGS[name] if name != "save" or _fits_in_hdf5(self) else (".keras",)
         if isinstance(path, str) and not path.endswith(accepted) and has_layer_of_kcrf(self):
@@ -34,9 +36,9 @@ def _with_accepted_names(method, name):
     return call
 
 
-def _with_accepted_name(load_model):
+def _with_accepted_name(load_model: Any) -> Any:
     @wraps(load_model)
-    def call(filepath, *args, **kwargs):
+    def call(filepath: Any, *args: Any, **kwargs: Any) -> Any:
         path = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
         if isinstance(path, str) and not path.endswith(".keras"):
             existing = [name for name in (_with_ending(path, ".keras"), path) if os.path.exists(name)]
@@ -46,12 +48,12 @@ def _with_accepted_name(load_model):
     return call
 
 
-def _with_ending(path, ending):
+def _with_ending(path: Any, ending: Any) -> Any:
     """The file name with the suffix of Keras 3 instead of the suffix of Keras 2."""
     return next((path.removesuffix(old) for old in (".weights", ".model", ".h5") if path.endswith(old)), path) + ending
 
 
-def _name_of_keras_3(method, path, ending):
+def _name_of_keras_3(method: Any, path: Any, ending: Any) -> Any:
     """The file name with the suffix of Keras 3 instead of that of Keras 2. Warns, or refuses a file of Keras 2."""
     new = _with_ending(path, ending)
     if method != "load_weights":
@@ -69,7 +71,7 @@ def _name_of_keras_3(method, path, ending):
     return _newest(existing, f"load_weights({path!r})")
 
 
-def _newest(files, call):
+def _newest(files: Any, call: Any) -> Any:
     """The file that was written last. Warns if there are several."""
     newest = max(files, key=os.path.getmtime)
     if len(files) > 1:
@@ -77,7 +79,7 @@ def _newest(files, call):
     return newest
 
 
-def _is_hdf5_of_keras_3(path):
+def _is_hdf5_of_keras_3(path: Any) -> Any:
     """Whether `model.save(path)` of Keras 3 wrote this file."""
     if not path.endswith(".h5") or not is_hdf5(Path(path)):
         return False
@@ -87,7 +89,7 @@ def _is_hdf5_of_keras_3(path):
         return str(file.attrs.get("keras_version", "")).startswith("3.")
 
 
-def _fits_in_hdf5(model):
+def _fits_in_hdf5(model: Any) -> bool:
     """Whether Keras can load the model from an HDF5 file: no operation computes a mask, as that of an encoder."""
     layers = list(model._flatten_layers())
     operations = [operation for layer in layers for operation in getattr(layer, "operations", ())]
@@ -95,6 +97,6 @@ def _fits_in_hdf5(model):
     return not is_refused and all(isinstance(operation, keras.layers.Layer) for operation in operations)
 
 
-def has_layer_of_kcrf(model):
+def has_layer_of_kcrf(model: Any) -> bool:
     """Whether one of the model's layers, inside others too, is of this package."""
     return any(type(layer).__module__.split(".")[0] == "kcrf" for layer in model._flatten_layers())

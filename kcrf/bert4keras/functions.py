@@ -1,12 +1,14 @@
 """Functions that bert4keras' backend module has and Keras lacks."""
 
+from typing import Any
+
 from kcrf.backend import keras, ops
 from kcrf.layers.dense import gelu_erf, gelu_tanh, set_gelu
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 
-def search_layer(inputs, name):
+def search_layer(inputs: Any, name: str) -> Any:
     """Finds a layer by its name among the layers on which a symbolic tensor or a layer depends. None if there is none.
 
     >>> x = keras.Input((3,))
@@ -33,7 +35,7 @@ def search_layer(inputs, name):
     return None
 
 
-def batch_gather(params, indices):
+def batch_gather(params: Any, indices: Any) -> Any:
     """Gathers entries by indices of each row: params `(..., size, *rest)`, indices `(..., n)` -> `(..., n, *rest)`.
 
     >>> batch_gather(ops.reshape(ops.arange(6), (2, 3)), [[2], [0]]).tolist()  # doctest: +SKIP
@@ -48,7 +50,7 @@ def batch_gather(params, indices):
 
 
 @register
-def multilabel_categorical_crossentropy(y_true, y_pred):
+def multilabel_categorical_crossentropy(y_true: Any, y_pred: Any) -> Any:
     """The loss `(...)` of multi-label classification: right classes should score above 0, all others below.
 
         log(1 + sum over wrong classes exp(s)) + log(1 + sum over right classes exp(-s))
@@ -60,7 +62,7 @@ def multilabel_categorical_crossentropy(y_true, y_pred):
     is_class = ops.not_equal(y_pred, -float("inf"))
     scores = ops.where(is_class, y_pred, 0.0)
 
-    def one_side(scores, weights):
+    def one_side(scores: Any, weights: Any) -> Any:
         counted = is_class & (weights > 0)
         terms = ops.where(counted, scores + ops.log(ops.where(counted, weights, 1.0)), -1e9)
         return ops.logsumexp(ops.concatenate([terms, ops.zeros_like(terms[..., :1])], axis=-1), axis=-1)
@@ -72,7 +74,7 @@ _NO_CLASS = -1e9  # a score whose exponential is 0
 
 
 @register
-def sparse_multilabel_categorical_crossentropy(y_true, y_pred, mask_zero=False):
+def sparse_multilabel_categorical_crossentropy(y_true: Any, y_pred: Any, mask_zero: bool = False) -> Any:
     """`multilabel_categorical_crossentropy` with the indices of the right classes `(..., labels)` as labels.
 
     With `mask_zero` the label 0 is padding, and class 0 is neither right nor wrong.

@@ -200,12 +200,12 @@ class DataGenerator:
         self.steps = -(-len(data) // batch_size) if isinstance(data, Sized) else None
         self.buffer_size = buffer_size or batch_size * 1000
 
-    def __len__(self):
+    def __len__(self) -> Any:
         if self.steps is None:
             raise TypeError("The data has no length, so give `fit` its `steps_per_epoch`.")
         return self.steps
 
-    def __iter__(self, random=False):
+    def __iter__(self, random: bool = False) -> Iterator[Any]:
         raise NotImplementedError("A subclass says what a batch is, in `__iter__(self, random=False)`.")
 
     def sample(self, random: bool = False) -> Iterator[tuple[bool, Any]]:
@@ -219,9 +219,10 @@ class DataGenerator:
         if current is not nothing:
             yield True, current
 
-    def _shuffled(self):
+    def _shuffled(self) -> Iterator[Any]:
         if self.steps is not None:
-            yield from (self.data[i] for i in np.random.permutation(len(self.data)))
+            data: Any = self.data
+            yield from (data[i] for i in np.random.permutation(len(data)))
             return
         buffer = []
         for item in self.data:
@@ -239,7 +240,7 @@ class DataGenerator:
         """Yields the inputs of batches infinitely, for `model.predict(..., steps=len(batches))`."""
         return batch_stream(batch[0] for batch in self._endless(random))
 
-    def _endless(self, random):
+    def _endless(self, random: Any) -> Iterator[Any]:
         while True:
             batch = None
             for batch in self.__iter__(random):
@@ -251,7 +252,7 @@ class DataGenerator:
         """An infinite `tf.data.Dataset` of the single items that `__iter__` yields; arguments as in bert4keras."""
         import tensorflow as tf
 
-        def named(item):
+        def named(item: Any) -> Any:
             if names is None:
                 return item
             if is_string(names):
@@ -299,7 +300,7 @@ class ViterbiDecoder:
             tags[real] = self._best(nodes[real])
         return tags
 
-    def _best(self, nodes):
+    def _best(self, nodes: Any) -> Any:
         nodes[0, self.non_starts] = -np.inf
         nodes[-1, self.non_ends] = -np.inf
         score, back = nodes[0], np.empty((len(nodes), self.num_labels), int)

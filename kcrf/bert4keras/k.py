@@ -7,8 +7,10 @@ with the same name and arguments in `keras.ops` come from there. Functions that 
 
 import math
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +46,7 @@ _INSTEAD = {  # functions for graphs of TensorFlow 1, which Keras 3 does not bui
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
     if name in _INSTEAD:
@@ -55,7 +57,7 @@ def __getattr__(name):
     )
 
 
-def eval(x):
+def eval(x: Any) -> Any:
     """The value of a tensor or variable as a NumPy array.
 
     >>> eval(ops.ones((2,)))
@@ -67,7 +69,7 @@ def eval(x):
 get_value = eval
 
 
-def set_value(x, value):
+def set_value(x: Any, value: Any) -> None:
     """Assigns a value to a variable."""
     x.assign(value)
 
@@ -75,7 +77,7 @@ def set_value(x, value):
 update = set_value
 
 
-def set_learning_phase(value):
+def set_learning_phase(value: Any) -> None:
     """Warns, and does nothing else: Keras 3 passes `training` to each call."""
     warnings.warn(
         f"K.set_learning_phase({value!r}) has no effect: in Keras 3 `fit` trains, `predict` does not, and `call` takes "
@@ -84,20 +86,20 @@ def set_learning_phase(value):
     )
 
 
-def learning_phase():
+def learning_phase() -> Any:
     """Whether the current layer is called for training: True, False, or None outside of layers."""
     from kcrf.backend.keras3 import is_training  # not at the top: tf_keras imports this module, and not Keras 3
 
     return is_training()
 
 
-def in_train_phase(x, alt, training=None):
+def in_train_phase(x: Any, alt: Any, training: bool | None = None) -> Any:
     """Returns `x` in training and `alt` otherwise. Both may be functions without arguments."""
     chosen = x if (learning_phase() if training is None else training) else alt
     return chosen() if callable(chosen) else chosen
 
 
-def in_test_phase(x, alt, training=None):
+def in_test_phase(x: Any, alt: Any, training: bool | None = None) -> Any:
     """Returns `x` outside of training and `alt` in training."""
     return in_train_phase(alt, x, training)
 
@@ -106,7 +108,7 @@ _generator = ContextVar("generator", default=None)
 
 
 @contextmanager
-def drawing_from(generator):
+def drawing_from(generator: Any) -> Iterator[Any]:
     """A context in which the random functions below use a `keras.random.SeedGenerator` if they get no seed."""
     token = _generator.set(generator)
     try:
@@ -115,7 +117,7 @@ def drawing_from(generator):
         _generator.reset(token)
 
 
-def _source(seed):
+def _source(seed: Any) -> Any:
     """The `seed` for a random function of Keras 3."""
     from kcrf.backend.keras3 import computes_shapes_only
 
@@ -130,117 +132,117 @@ def _source(seed):
     return _generator.get()
 
 
-def random_uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+def random_uniform(shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
     return keras.random.uniform(shape, minval, maxval, dtype=dtype, seed=_source(seed))
 
 
-def random_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+def random_normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
     return keras.random.normal(shape, mean, stddev, dtype=dtype, seed=_source(seed))
 
 
-def random_binomial(shape, p=0.0, dtype=None, seed=None):
+def random_binomial(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Any:
     """1 with probability `p`, else 0."""
     return ops.cast(random_uniform(shape, seed=seed) < p, dtype or keras.config.floatx())
 
 
-def dropout(x, level, noise_shape=None, seed=None):
+def dropout(x: Any, level: Any, noise_shape: Any = None, seed: Any = None) -> Any:
     return keras.random.dropout(x, level, noise_shape, _source(seed))
 
 
-def cast(x, dtype):
+def cast(x: Any, dtype: Any) -> Any:
     return ops.cast(ops.convert_to_tensor(x), dtype)
 
 
-def prod(x, axis=None, keepdims=False):
+def prod(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The product of entries. For a tuple, such as a part of `K.shape(x)`, a number that `K.reshape` accepts."""
     return math.prod(x) if isinstance(x, (tuple, list)) else ops.prod(x, axis=axis, keepdims=keepdims)
 
 
-def transpose(x):
+def transpose(x: Any) -> Any:
     """The tensor with its axes in reverse order, for any number of axes."""
     return ops.transpose(x, tuple(range(len(x.shape)))[::-1])
 
 
-def update_add(x, increment):
+def update_add(x: Any, increment: Any) -> None:
     x.assign_add(increment)
 
 
-def update_sub(x, decrement):
+def update_sub(x: Any, decrement: Any) -> None:
     x.assign_sub(decrement)
 
 
-def batch_get_value(tensors):
+def batch_get_value(tensors: Any) -> list[Any]:
     return [eval(x) for x in tensors]
 
 
-def batch_set_value(tuples):
+def batch_set_value(tuples: Any) -> None:
     for x, value in tuples:
         x.assign(value)
 
 
-def variable(value, dtype=None, name=None):
+def variable(value: Any, dtype: Any = None, name: str | None = None) -> Any:
     return keras.Variable(np.asarray(value), dtype=dtype or keras.config.floatx(), name=name)
 
 
-def constant(value, dtype=None, shape=None, name=None):
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
     value = np.asarray(value, dtype=dtype or keras.config.floatx())
     return ops.convert_to_tensor(value if shape is None else np.broadcast_to(value, shape))
 
 
-def int_shape(x):
+def int_shape(x: Any) -> tuple[Any, ...]:
     """The shape, a tuple of ints, with None for an unknown size."""
     return tuple(x.shape)
 
 
-def ndim(x):
+def ndim(x: Any) -> int:
     return len(x.shape)
 
 
-def dtype(x):
+def dtype(x: Any) -> Any:
     return keras.backend.standardize_dtype(x.dtype)
 
 
-def argmax(x, axis=-1):
+def argmax(x: Any, axis: int = -1) -> Any:
     """The index of the largest value. The default axis is the last one, unlike that of `ops.argmax`."""
     return ops.argmax(x, axis=axis)
 
 
-def argmin(x, axis=-1):
+def argmin(x: Any, axis: int = -1) -> Any:
     return ops.argmin(x, axis=axis)
 
 
-def concatenate(tensors, axis=-1):
+def concatenate(tensors: Any, axis: int = -1) -> Any:
     return ops.concatenate(tensors, axis=axis)
 
 
-def expand_dims(x, axis=-1):
+def expand_dims(x: Any, axis: int = -1) -> Any:
     return ops.expand_dims(x, axis)
 
 
-def cumsum(x, axis=0):
+def cumsum(x: Any, axis: int = 0) -> Any:
     return ops.cumsum(x, axis=axis)
 
 
-def cumprod(x, axis=0):
+def cumprod(x: Any, axis: int = 0) -> Any:
     return ops.cumprod(x, axis=axis)
 
 
-def arange(start, stop=None, step=1, dtype="int32"):
+def arange(start: Any, stop: Any = None, step: int = 1, dtype: str = "int32") -> Any:
     return ops.arange(start, stop, step, dtype=dtype)
 
 
-def flatten(x):
+def flatten(x: Any) -> Any:
     return ops.reshape(x, (-1,))
 
 
-def gather(reference, indices):
+def gather(reference: Any, indices: Any) -> Any:
     return ops.take(reference, indices, axis=0)
 
 
-def where(condition, x, y):
+def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, else `y`. All three are broadcast, as in bert4keras."""
     return ops.where(ops.cast(condition, "bool"), x, y)
 
 
-def l2_normalize(x, axis=None):
+def l2_normalize(x: Any, axis: int | None = None) -> Any:
     return x / ops.sqrt(ops.maximum(ops.sum(ops.square(x), axis=axis, keepdims=True), 1e-12))

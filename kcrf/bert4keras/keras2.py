@@ -1,5 +1,6 @@
 """`Loss` of bert4keras, a layer that adds a loss, and `Keras2Model`, a model with two habits of Keras 2."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -31,11 +32,11 @@ class Loss(keras.layers.Layer):
         self.output_axis = list(output_axis) if isinstance(output_axis, (list, tuple)) else output_axis
         self.supports_masking = True
 
-    def compute_loss(self, inputs, mask=None):
+    def compute_loss(self, inputs: Any, mask: Any = None) -> Any:
         """The loss, a scalar tensor, of the inputs of the layer and their masks."""
         raise NotImplementedError("A subclass of `Loss` says in `compute_loss(self, inputs, mask=None)` what it is")
 
-    def call(self, inputs, mask=None):
+    def call(self, inputs: Any, mask: Any = None) -> Any:
         loss = self.compute_loss(inputs, mask)
         if len(getattr(loss, "shape", ())):
             raise ValueError(
@@ -44,13 +45,13 @@ class Loss(keras.layers.Layer):
         self.add_loss(loss)
         return self._chosen(inputs)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return self._chosen(input_shape)
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return None if mask is None else self._chosen(mask)
 
-    def _chosen(self, values):
+    def _chosen(self, values: Any) -> Any:
         """Selects the values of the inputs that the layer returns."""
         if self.output_axis is None:
             return values
@@ -58,7 +59,7 @@ class Loss(keras.layers.Layer):
             return [values[index] for index in self.output_axis]
         return values[self.output_axis]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "output_axis": self.output_axis}
 
 
@@ -101,7 +102,7 @@ class Keras2Model(keras.Model):
             return super().train_on_batch(*args, **kwargs)
 
     @contextmanager
-    def _as_compiled(self):
+    def _as_compiled(self) -> Iterator[Any]:
         """A context in which the layers are trainable that were so at `compile`."""
         before = [(layer, layer.trainable) for layer, _ in self._compiled.flags]
         _set(self._compiled.flags)
@@ -111,6 +112,6 @@ class Keras2Model(keras.Model):
             _set(before)
 
 
-def _set(flags):
+def _set(flags: Any) -> None:
     for layer, trainable in flags:
         layer.trainable = trainable

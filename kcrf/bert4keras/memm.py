@@ -9,11 +9,12 @@ model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from kcrf import crf
-from kcrf.backend import Tensor, graph, keras, ops, scan
-from kcrf.layers.chain_layer import real_positions
+from kcrf.backend import Tensor, TensorLike, graph, keras, ops, scan
+from kcrf.backend.hints import KeyedLayerOptions
+from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.crf import ConditionalRandomField
 from kcrf.layers.labels import sparse_tags
 from kcrf.layers.losses import DenseLoss, SparseLoss
@@ -21,7 +22,7 @@ from kcrf.layers.losses import DenseLoss, SparseLoss
 _OF_CRF_ALONE = {"use_boundary", "constraints"}
 
 
-def equal_crf(emissions, mask, transitions):
+def equal_crf(emissions: TensorLike, mask: Any, transitions: TensorLike) -> tuple[Any, Any]:
     """The emissions `(batch, time, tags)` and transitions of a CRF whose path scores are the model's log probabilities.
 
     >>> emissions, transitions = equal_crf([[[0.0, 0.0], [2.0, 2.0]]], [[True, True]], [[0.0, 0.0], [0.0, 0.0]])
@@ -35,7 +36,7 @@ def equal_crf(emissions, mask, transitions):
 
 
 @graph
-def _folded(emissions, mask, transitions):
+def _folded(emissions: TensorLike, mask: Any, transitions: TensorLike) -> Any:
     """The emissions of the equal CRF; `transitions` are halved already."""
     order = _real_first(mask)
     real = _take(ops.cast(mask, "bool"), order)
@@ -54,7 +55,7 @@ def _folded(emissions, mask, transitions):
 
 
 @graph  # in float32, also under `torch.autocast`
-def _product(left, right):
+def _product(left: Any, right: Any) -> Any:
     """The product of one matrix, or of several, with the transposed matrix `right`."""
     return ops.matmul(left, ops.transpose(right))
 
@@ -76,19 +77,18 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         lr_multiplier: float = 1,
         hidden_dim: int | None = None,
         transition_initializer: Any = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[KeyedLayerOptions],
     ) -> None:
         for name in _OF_CRF_ALONE & kwargs.keys():
             raise TypeError(
-                f"`MaximumEntropyMarkovModel` has no argument `{name}`: use `ConditionalRandomField`. Received: "
-                f"{name}={kwargs[name]!r}"
+                f"`MaximumEntropyMarkovModel` has no argument `{name}`, `ConditionalRandomField` has. Received: {kwargs}"
             )
         super().__init__(lr_multiplier, False, None, transition_initializer, **kwargs)
         if hidden_dim is not None and hidden_dim < 1:
             raise ValueError(f"`hidden_dim` must be at least 1, or None. Received: hidden_dim={hidden_dim}")
         self.hidden_dim = hidden_dim
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         if self.hidden_dim is None:
             return super().build(input_shape)
         if len(input_shape) != 3 or input_shape[-1] is None:
@@ -102,12 +102,12 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         self.built = True
 
     @property
-    def l_trans(self) -> Tensor:
+    def l_trans(self) -> Tensor | None:
         """The left factor of the transitions, `(tags, hidden_dim)`, or None without `hidden_dim`."""
         return None if self.hidden_dim is None else self._effective(self._trans, None)
 
     @property
-    def r_trans(self) -> Tensor:
+    def r_trans(self) -> Tensor | None:
         """The right factor of the transitions, `(tags, hidden_dim)`, or None without `hidden_dim`."""
         return None if self.hidden_dim is None else self._effective(self._r_trans, None)
 
@@ -116,7 +116,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         """The transition scores, `(tags, tags)`, from row to column."""
         return super().trans if self.hidden_dim is None else _product(self.l_trans, self.r_trans)
 
-    def basic_loss(self, y_true: Tensor, y_pred: Tensor, go_backwards: bool = False) -> Tensor:
+    def basic_loss(self, y_true: TensorLike, y_pred: TensorLike, go_backwards: bool = False) -> Tensor:
         """The loss of one direction, `(batch,)`: minus the log probability of the known tags given their neighbors."""
         y_pred = ops.convert_to_tensor(y_pred)
         mask = real_positions(y_pred)
@@ -132,14 +132,14 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         gold = ops.take_along_axis(scores, ops.maximum(tags, 0)[:, :, None], axis=-1)[:, :, 0]
         return ops.sum(ops.where(tags >= 0, ops.logsumexp(scores, axis=-1) - gold, 0.0), axis=1)
 
-    def _history(self, tags, go_backwards):
+    def _history(self, tags: TensorLike, go_backwards: Any) -> Any:
         """The transition scores that a neighbor's tag adds at each position, `(batch, time, tags)`."""
         if self.hidden_dim is None:
             return ops.take(ops.transpose(self.trans) if go_backwards else self.trans, tags, axis=0)
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
         return _product(ops.take(factors[0], tags, axis=0), factors[1])
 
-    def chain(self, y_pred: Tensor, scores: Any = None) -> crf.Chain:
+    def chain(self, y_pred: TensorLike, scores: Any = None) -> crf.Chain:
         """The CRF that scores paths as the model does, see `equal_crf`."""
         chain = super().chain(y_pred, scores)
         emissions, transitions = equal_crf(chain.emissions, chain.mask, chain.transitions)
@@ -155,13 +155,13 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A row of zeros is unknown."""
         return MarkovDenseLoss(layer=self)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = {**super().get_config(), "hidden_dim": self.hidden_dim}
         return {name: value for name, value in config.items() if name not in _OF_CRF_ALONE}
 
 
-class _BothDirections:
-    def _sentence_losses(self, tags, y_pred):
+class _BothDirections(BoundToLayer):
+    def _sentence_losses(self, tags: TensorLike, y_pred: TensorLike) -> Any:
         layer = self._layer()
         return (layer.basic_loss(tags, y_pred) + layer.basic_loss(tags, y_pred, go_backwards=True)) / 2.0
 
@@ -176,33 +176,33 @@ class MarkovDenseLoss(_BothDirections, DenseLoss):
     """`MaximumEntropyMarkovModel.dense_loss`."""
 
 
-def _finite(emissions, mask):
+def _finite(emissions: TensorLike, mask: Any) -> Any:
     """The emissions in float32 without infinities: 0 where masked, `crf.FORBIDDEN` at least."""
     emissions = ops.maximum(ops.cast(emissions, "float32"), crf.FORBIDDEN)
     return ops.where(ops.cast(mask, "bool")[:, :, None], emissions, 0.0)
 
 
-def _real_first(mask):
+def _real_first(mask: Any) -> Any:
     """The indices that sort real positions to the front, in their order; `(batch, time)`."""
     positions = ops.cumsum(ops.ones_like(mask, dtype="int32"), axis=1)
     return ops.argsort(ops.where(mask, positions, positions + ops.shape(mask)[1]), axis=1)
 
 
-def _take(x, order):
+def _take(x: Any, order: Any) -> Any:
     """`x (batch, time, ...)` with its positions in the given order."""
     return ops.take_along_axis(x, order if len(x.shape) == 2 else order[:, :, None], axis=1)
 
 
-def _shift(x, by, fill):
+def _shift(x: Any, by: Any, fill: Any) -> Any:
     """`x (batch, time, ...)` moved by one position to the right (`by=1`) or to the left (`by=-1`)."""
     padding = [[0, 0], [1, 0] if by > 0 else [0, 1]] + [[0, 0]] * (len(x.shape) - 2)
     return ops.pad(x[:, :-1] if by > 0 else x[:, 1:], padding, constant_values=fill)
 
 
-def _normalizers(scores, transitions):
+def _normalizers(scores: Any, transitions: TensorLike) -> Any:
     """logsumexp over j of `scores[b, t, j] + transitions[i, j]`, `(batch, time, tags i)`, tag by tag to save memory."""
 
-    def step(state, row):
+    def step(state: Any, row: Any) -> tuple[Any, Any]:
         value = ops.logsumexp(scores + row, axis=-1)
         return value, value
 

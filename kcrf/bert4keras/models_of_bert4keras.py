@@ -1,6 +1,7 @@
 """`build_transformer_model` on tf_keras: bert4keras builds the model, kcrf loads the checkpoint into it."""
 
 import warnings
+from typing import Any
 
 from kcrf.backend import path_of
 from kcrf.checkpoints.configs import ALIASES, ARCHITECTURE, FAMILIES, encoder_settings, read_config
@@ -15,17 +16,17 @@ ACTIVATIONS = dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gel
 
 
 def build_transformer_model(
-    config_path=None,
-    checkpoint_path=None,
-    model="bert",
-    application="encoder",
-    return_keras_model=True,
-    skip_top_layers=0,
-    skip_pooler=None,
-    skip=(),
-    ignore_invalid_weights=False,
-    **options,
-):
+    config_path: Any = None,
+    checkpoint_path: Any = None,
+    model: str = "bert",
+    application: str = "encoder",
+    return_keras_model: bool = True,
+    skip_top_layers: int = 0,
+    skip_pooler: Any = None,
+    skip: Any = (),
+    ignore_invalid_weights: bool = False,
+    **options: Any,
+) -> Any:
     """Builds a model by bert4keras and loads a checkpoint, with the arguments of both libraries.
 
     kcrf loads the checkpoints of BERT's family; any other model is built and loaded by bert4keras alone. Paths in
@@ -46,7 +47,7 @@ def build_transformer_model(
     settings = {**read_config(config_path, model), **options}
     if settings.get("layer_norm_eps", 1e-12) != 1e-12:
         raise ValueError(f"bert4keras has layer_norm_eps=1e-12 alone. Received: {settings['layer_norm_eps']}")
-    settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act"), settings.get("hidden_act", "gelu"))
+    settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act", "gelu"), settings.get("hidden_act", "gelu"))
     transformer = _build(model, application, settings)
     shared = {name: value for name, value in options.items() if name in (*ARCHITECTURE, *ALIASES, *SHARED_OPTIONS)}
     config = {"model": model, **encoder_settings(config_path, model, shared)}
@@ -67,7 +68,7 @@ def build_transformer_model(
     return transformer.model if return_keras_model else transformer
 
 
-def _bert4keras():
+def _bert4keras() -> Any:
     try:
         from bert4keras import models
     except ImportError as error:
@@ -75,7 +76,7 @@ def _bert4keras():
     return models
 
 
-def _build(model, application, settings):
+def _build(model: Any, application: Any, settings: Any) -> Any:
     with warnings.catch_warnings():
         # tf_keras warns that query, key and value, which share an initializer, will be equal; `_draw` changes that.
         warnings.filterwarnings("ignore", "The initializer TruncatedNormal is unseeded", UserWarning)
@@ -84,7 +85,7 @@ def _build(model, application, settings):
         )
 
 
-def _describe(transformer, config):
+def _describe(transformer: Any, config: dict[str, Any]) -> Any:
     """Puts an `EncoderRecord` on the token embedding. Returns the variables of the encoder by path."""
     variables, names = {}, {}
     for layer, google_names in transformer.variable_mapping().items():
@@ -97,7 +98,7 @@ def _describe(transformer, config):
     return variables
 
 
-def _draw(variables, paths, stddev):
+def _draw(variables: Any, paths: Any, stddev: Any) -> None:
     """Draws fresh values, each kernel with its own seed: bert4keras' one unseeded initializer repeats its numbers."""
     for path in paths:
         variables[path].assign(fresh_value(path, variables[path].shape, stddev))

@@ -55,24 +55,24 @@ class GlobalPointer(Layer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.supports_masking = True
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         self.dense = self._dense(2 * self.head_size * self.heads, "dense", input_shape)
         self.built = True
 
-    def _dense(self, units, name, input_shape):
+    def _dense(self, units: int, name: str, input_shape: Any) -> Any:
         initializer = keras.initializers.get(keras.initializers.serialize(self.kernel_initializer))
         options = {"use_bias": self.use_bias, "kernel_initializer": initializer, "dtype": self.dtype_policy}
         layer = keras.layers.Dense(units, name=name, **options)
         layer.build(tuple(input_shape))
         return layer
 
-    def call(self, inputs, mask=None):
+    def call(self, inputs: Any, mask: Any = None) -> Any:
         x = self.dense(inputs)
         x = ops.reshape(x, (*ops.shape(x)[:2], self.heads, 2 * self.head_size))
         queries, keys = (self._rotated(half) for half in (x[..., : self.head_size], x[..., self.head_size :]))
         return self._masked(ops.einsum("bmhd,bnhd->bhmn", queries, keys) / self.head_size**0.5, mask)
 
-    def _rotated(self, x):
+    def _rotated(self, x: Any) -> Any:
         """Queries or keys `(batch, time, ..., head_size)`, each pair of numbers rotated by the position."""
         if not self.RoPE:
             return x
@@ -85,7 +85,7 @@ class GlobalPointer(Layer):
         pairs = ops.stack([even * cos - odd * sin, odd * cos + even * sin], axis=-1)
         return ops.reshape(pairs, ops.shape(x))
 
-    def _masked(self, scores, mask):
+    def _masked(self, scores: Any, mask: Any) -> Any:
         """The scores with -inf at masked positions and, with `tril_mask`, below the diagonal."""
         length = ops.shape(scores)[-1]
         allowed = None if mask is None else mask[:, None, :, None] & mask[:, None, None, :]
@@ -97,13 +97,13 @@ class GlobalPointer(Layer):
             return scores
         return ops.where(allowed, scores, ops.cast(-np.inf, scores.dtype))
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return (input_shape[0], self.heads, input_shape[1], input_shape[1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "heads": self.heads,
@@ -119,12 +119,12 @@ class GlobalPointer(Layer):
 class EfficientGlobalPointer(GlobalPointer):
     """A `GlobalPointer` whose heads share queries and keys, and differ in a score of each first and last position."""
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         self.p_dense = self._dense(2 * self.head_size, "p_dense", input_shape)
         self.q_dense = self._dense(2 * self.heads, "q_dense", (*input_shape[:-1], 2 * self.head_size))
         self.built = True
 
-    def call(self, inputs, mask=None):
+    def call(self, inputs: Any, mask: Any = None) -> Any:
         x = self.p_dense(inputs)
         queries, keys = self._rotated(x[..., ::2]), self._rotated(x[..., 1::2])
         scores = ops.einsum("bmd,bnd->bmn", queries, keys) / self.head_size**0.5

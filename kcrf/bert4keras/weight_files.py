@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from kcrf.checkpoints.tensor_bundle import read_tensor_bundle
 
@@ -22,7 +23,7 @@ _PARTS_IN_ORDER: tuple[str, ...] = (
 _PARTS_IN_ORDER += ("hidden_dense", "beta_dense", "gamma_dense")
 
 
-def leaf_name(name):
+def leaf_name(name: str) -> Any:
     """The name of an array within its layer.
 
     >>> leaf_name("model_weights/CRF/CRF/trans:0"), leaf_name("layer-2/_trans/.ATTRIBUTES/VARIABLE_VALUE")
@@ -31,7 +32,7 @@ def leaf_name(name):
     return re.split("[/.]", name.removesuffix(_OBJECT_SUFFIX).removesuffix(":0"))[-1].lstrip("_")
 
 
-def read_arrays(path, is_wanted):
+def read_arrays(path: Any, is_wanted: Any) -> Any:
     """Reads the wanted arrays of a weight file by their full names; None if the file is of neither kind."""
     if Path(f"{path}.index").is_file():
         entries = _read_bundle(path)
@@ -42,7 +43,7 @@ def read_arrays(path, is_wanted):
 
     arrays = {}
 
-    def collect(name, item):
+    def collect(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset) and not name.startswith("optimizer") and is_wanted(name):
             arrays[name] = item[()]
 
@@ -51,7 +52,7 @@ def read_arrays(path, is_wanted):
     return arrays
 
 
-def read_layers(path):
+def read_layers(path: Any) -> Any:
     """Reads the layers that have weights, in the order of the model: `(layer name, [(weight name, array), ...])`.
 
     A TensorFlow checkpoint has numbers instead of layer names: there the name is None.
@@ -79,7 +80,7 @@ def read_layers(path):
     return [(name, weights) for name, weights in read if weights]
 
 
-def is_hdf5(path):
+def is_hdf5(path: Any) -> Any:
     """Whether this is an HDF5 file."""
     if not path.is_file():
         return False
@@ -87,16 +88,16 @@ def is_hdf5(path):
         return file.read(len(_HDF5_SIGNATURE)) == _HDF5_SIGNATURE
 
 
-def _as_text(name):
+def _as_text(name: str) -> Any:
     return name.decode() if isinstance(name, bytes) else name
 
 
-def _read_bundle(prefix):
+def _read_bundle(prefix: str) -> dict[str, Any]:
     entries = read_tensor_bundle(prefix, object_based=True)
     return {name: entry for name, entry in entries.items() if "OPTIMIZER_SLOT" not in name}
 
 
-def _read_numbered_layers(prefix):
+def _read_numbered_layers(prefix: str) -> list[Any]:
     layers = {}
     for name, entry in _read_bundle(prefix).items():
         numbered = _NUMBERED_LAYER.match(name)
@@ -105,5 +106,5 @@ def _read_numbered_layers(prefix):
     return [(None, sorted(layers[number], key=_order_in_layer)) for number in sorted(layers)]
 
 
-def _order_in_layer(weight):
+def _order_in_layer(weight: Any) -> list[Any]:
     return [_PARTS_IN_ORDER.index(part) for part in weight[0].split("/") if part in _PARTS_IN_ORDER]

@@ -61,12 +61,12 @@ def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier
         variable.assign(np.zeros(variable.shape))
 
 
-def _stored_variables(layer):
+def _stored_variables(layer: Any) -> list[Any]:
     """The variables of a layer that bert4keras stores too."""
     return [v for v in layer.weights if leaf_name(v.name) not in _ONLY_HERE]
 
 
-def _pair_layers(layers, stored, path):
+def _pair_layers(layers: Any, stored: Any, path: Any) -> Any:
     """Pairs each layer of the model with one of the file: by name where it was given by hand, else by order."""
     named = {name: (name, weights) for name, weights in stored if name and _is_given(name)}
     pairs = [(layer, named.pop(layer.name)) for layer in layers if layer.name in named]
@@ -81,12 +81,12 @@ def _pair_layers(layers, stored, path):
     return pairs + list(zip(layers_left, stored_left))
 
 
-def _is_given(name):
+def _is_given(name: str) -> Any:
     """Whether a layer's name was given by hand. Keras makes up names in lower case, such as dense_1."""
     return name != name.lower() or "-" in name
 
 
-def _pair_weights(layer, name, weights, path):
+def _pair_weights(layer: Any, name: str, weights: Any, path: Any) -> Any:
     """Pairs the variables of a layer with arrays: by name if both have the same names, else by order."""
     variables = _stored_variables(layer)
     leaves = [leaf_name(weight) for weight, _ in weights]
@@ -104,13 +104,13 @@ def _pair_weights(layer, name, weights, path):
     return pairs
 
 
-def implausible_score(scores):
+def implausible_score(scores: Any) -> Any:
     """The largest absolute score if a trained CRF would not have it, else None."""
     largest = float(np.abs(scores).max())
     return None if _PLAUSIBLE[0] <= largest <= _PLAUSIBLE[1] else largest
 
 
-def _warn_if_implausible(layer, scores, lr_multiplier):
+def _warn_if_implausible(layer: Any, scores: Any, lr_multiplier: Any) -> None:
     largest = implausible_score(scores)
     if largest is not None:
         warnings.warn(

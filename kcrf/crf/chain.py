@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overloa
 
 import numpy as np
 
-from kcrf.backend import Tensor, graph, ops
+from kcrf.backend import TensorLike, graph, ops
 from kcrf.chains import FORBIDDEN
 from kcrf.crf.kernels import kernels_for
 from kcrf.tags import TagScheme
@@ -42,11 +42,11 @@ class Chain:
     [-0.018, -0.313]
     """
 
-    emissions: Tensor
-    mask: Tensor | None
-    transitions: Tensor
-    start: Tensor | None = None
-    end: Tensor | None = None
+    emissions: TensorLike
+    mask: TensorLike | None
+    transitions: TensorLike
+    start: TensorLike | None = None
+    end: TensorLike | None = None
 
     def divided(self, temperature: float) -> "Chain":
         """The chain with all scores divided by a temperature. Above 1, probabilities are less extreme.

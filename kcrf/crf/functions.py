@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import Tensor, ops
+from kcrf.backend import Tensor, TensorLike, ops
 from kcrf.chains import FORBIDDEN
 from kcrf.crf.best_paths import best_path, best_paths
 from kcrf.crf.chain import Chain, takes_chain
@@ -71,7 +71,7 @@ def reference(emissions: Any, transitions: Any, start: Any, end: Any) -> dict[st
 
 
 @takes_chain(None)
-def path_score(chain: Chain, tags: Tensor) -> Tensor:
+def path_score(chain: Chain, tags: TensorLike) -> Tensor:
     """The score of one path per sentence: its emissions, its transitions, start and end.
 
     Args:
@@ -98,7 +98,7 @@ def log_partition(chain: Chain) -> Tensor:
 
 
 @takes_chain(None)
-def log_likelihood(chain: Chain, tags: Tensor) -> Tensor:
+def log_likelihood(chain: Chain, tags: TensorLike) -> Tensor:
     """The log probability of the tags. Negative tags are unknown: the likelihood sums over all their possible values.
 
     If all tags of a sentence are unknown, the result and its gradient are 0. Differentiable once.
@@ -145,7 +145,7 @@ def expected_counts(chain: Chain) -> tuple[Tensor, Tensor]:
 
 
 @takes_chain(None)
-def distillation_loss(chain: Chain, expected_tags: Tensor, expected_steps: Tensor) -> Tensor:
+def distillation_loss(chain: Chain, expected_tags: TensorLike, expected_steps: TensorLike) -> Tensor:
     """The cross-entropy between the distributions over paths of a teacher and of the given scores, the student.
 
     This is the mean over paths drawn from the teacher of the negative log probability under the student. The score of a
@@ -218,7 +218,7 @@ def top_k_paths(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
 
 
 @takes_chain(None)
-def log_probability_within(chain: Chain, allowed: Tensor) -> Tensor:
+def log_probability_within(chain: Chain, allowed: TensorLike) -> Tensor:
     """The log probability that every tag is allowed at its position: log Z of the allowed paths minus log Z.
 
     Args:

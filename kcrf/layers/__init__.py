@@ -18,9 +18,10 @@ from kcrf.layers.pooling import LayerPooling
 from kcrf.rates import suggest_lr_multiplier
 
 if TYPE_CHECKING:
-    from kcrf.bert4keras.keras2 import Loss
-    from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
-    from kcrf.bert4keras.pointers import EfficientGlobalPointer, GlobalPointer
+    from kcrf.bert4keras.keras2 import Loss as Loss
+    from kcrf.bert4keras.memm import MaximumEntropyMarkovModel as MaximumEntropyMarkovModel
+    from kcrf.bert4keras.pointers import EfficientGlobalPointer as EfficientGlobalPointer
+    from kcrf.bert4keras.pointers import GlobalPointer as GlobalPointer
 else:
     from kcrf.backend.old_names import of_layers as __getattr__
 

@@ -1,5 +1,7 @@
 """The accuracies of a CRF layer as Keras metrics: right tokens divided by counted tokens, over all batches."""
 
+from typing import Any
+
 from kcrf import crf
 from kcrf.backend import current_stateless_scope, is_tracing, keras, ops
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
@@ -12,7 +14,7 @@ class TokenAccuracy(keras.metrics.Metric):
     Created inside a compiled function it has no state: it is a function that returns the accuracy of the batch.
     """
 
-    def __init__(self, name, dtype=None):
+    def __init__(self, name: str, dtype: Any = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self._direction = "up"  # higher is better, which callbacks such as `EarlyStopping` ask, as in Keras' metrics
         self._is_function = is_tracing()
@@ -20,23 +22,23 @@ class TokenAccuracy(keras.metrics.Metric):
             self._right = self.add_weight(name="right", initializer="zeros")
             self._counted = self.add_weight(name="counted", initializer="zeros")
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         if not self._is_function:
             return super().__call__(y_true, y_pred, sample_weight=sample_weight)
         return _fraction(*map(ops.sum, self._counts(y_true, y_pred, sample_weight)))
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Counts a batch: labels `(batch, time)` or one-hot, outputs, weights `(batch,)` or `(batch, time)`."""
         for total, counts in zip(
             (self._right, self._counted), self._counts(y_true, y_pred, sample_weight), strict=True
         ):
             total.assign(total + ops.cast(ops.sum(counts), total.dtype))
 
-    def result(self):
+    def result(self) -> Any:
         """The fraction of right tokens since the last reset, 0 if there were none."""
         return _fraction(*map(ops.convert_to_tensor, (self._right, self._counted)))
 
-    def _counts(self, y_true, y_pred, sample_weight):
+    def _counts(self, y_true: Any, y_pred: Any, sample_weight: Any) -> Any:
         """The weight of each token where the prediction is right, and where it counts; float32 `(batch, time)`."""
         y_pred = ops.convert_to_tensor(y_pred)
         tags = self._tags(y_true, y_pred)
@@ -45,13 +47,13 @@ class TokenAccuracy(keras.metrics.Metric):
         counts = ops.cast(right, "float32"), ops.cast(counted, "float32")
         return counts if sample_weight is None else tuple(x * _by_token(sample_weight, ops.shape(x)[0]) for x in counts)
 
-    def _predicted(self, y_pred):
+    def _predicted(self, y_pred: Any) -> Any:
         return ops.argmax(y_pred, axis=-1)
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves nothing: a saver that walks attributes finds this metric, too."""
 
-    def load_own_variables(self, store):
+    def load_own_variables(self, store: Any) -> None:
         """Loads nothing."""
 
 
@@ -59,10 +61,10 @@ class TokenAccuracy(keras.metrics.Metric):
 class SparseAccuracy(TokenAccuracy):
     """`ConditionalRandomField.sparse_accuracy`."""
 
-    def __init__(self, name="sparse_accuracy", dtype=None):
+    def __init__(self, name: str = "sparse_accuracy", dtype: Any = None) -> None:
         super().__init__(name, dtype)
 
-    def _tags(self, y_true, y_pred):
+    def _tags(self, y_true: Any, y_pred: Any) -> Any:
         return sparse_tags(y_true, y_pred)
 
 
@@ -70,10 +72,10 @@ class SparseAccuracy(TokenAccuracy):
 class DenseAccuracy(TokenAccuracy):
     """`ConditionalRandomField.dense_accuracy`."""
 
-    def __init__(self, name="dense_accuracy", dtype=None):
+    def __init__(self, name: str = "dense_accuracy", dtype: Any = None) -> None:
         super().__init__(name, dtype)
 
-    def _tags(self, y_true, y_pred):
+    def _tags(self, y_true: Any, y_pred: Any) -> Any:
         return tags_of_one_hot(one_hot_labels(y_true, y_pred))
 
 
@@ -85,23 +87,25 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
     next update decodes with it.
     """
 
-    def __init__(self, layer=None, name="viterbi_accuracy", dtype=None, key=None):
+    def __init__(
+        self, layer: Any = None, name: str = "viterbi_accuracy", dtype: Any = None, key: str | None = None
+    ) -> None:
         super().__init__(name, dtype)
         self._bind(layer, key)
         self._copy, self._copied = None, False
         self._layer().viterbi_accuracies.add(self)
 
-    def _tags(self, y_true, y_pred):
+    def _tags(self, y_true: Any, y_pred: Any) -> Any:
         y_true = ops.convert_to_tensor(y_true)
         if has_rank(y_true) and len(y_true.shape) == 3 and y_true.shape[-1] != 1:
             return tags_of_one_hot(one_hot_labels(y_true, y_pred))
         return sparse_tags(y_true, y_pred)
 
-    def _predicted(self, y_pred):
+    def _predicted(self, y_pred: Any) -> Any:
         layer = self._layer_for(y_pred)
         return crf.viterbi(layer.chain(y_pred, self._scores(layer, y_pred.shape[-1])))
 
-    def copy_scores(self):
+    def copy_scores(self) -> None:
         """Copies the scores of the layer for the next update. Called by its losses; does nothing but on JAX."""
         if current_stateless_scope() is not None and self._copy is not None:
             transitions, *boundary = self._layer().scores()
@@ -109,7 +113,7 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
             self._copy.assign(ops.stop_gradient(ops.concatenate([transitions, *rows])))  # (tags + 2, tags)
             self._copied = True
 
-    def _scores(self, layer, size):
+    def _scores(self, layer: Any, size: int) -> tuple[Any, Any, Any] | None:
         scope = current_stateless_scope()
         if scope is None:
             return None
@@ -123,15 +127,15 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
         copy = ops.convert_to_tensor(self._copy)
         return copy[:size], copy[size], copy[size + 1]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "key": self._layer_key}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         return cls(**config)
 
 
-def _by_token(sample_weight, batch):
+def _by_token(sample_weight: Any, batch: Any) -> Any:
     """Weights `(batch,)`, `(batch, time)` or `(batch, time, 1)` as float32 `(batch, time)` or `(batch, 1)`."""
     weight = ops.cast(sample_weight, "float32")
     if not has_rank(weight):
@@ -141,5 +145,5 @@ def _by_token(sample_weight, batch):
     return weight[:, None] if len(weight.shape) == 1 else weight
 
 
-def _fraction(right, counted):
+def _fraction(right: Any, counted: Any) -> Any:
     return right / ops.where(counted > 0, counted, 1.0)

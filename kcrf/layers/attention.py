@@ -47,17 +47,17 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = keras.layers.Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
         self.supports_masking = True
 
-    def _dense(self, units, name):
+    def _dense(self, units: int, name: str) -> Any:
         initializer = fresh(self.kernel_initializer)
         return dense(units, self.mixout, kernel_initializer=initializer, dtype=self.dtype_policy, name=name)
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         shape = input_shape[0] if isinstance(input_shape[0], (list, tuple)) else input_shape
         for projection in (self.query, self.key, self.value):
             projection.build(shape)
         self.output_dense.build((*shape[:-1], self.heads * self.head_size))
 
-    def call(self, inputs, mask=None, training=False):
+    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         hidden, positions = inputs if isinstance(inputs, (list, tuple)) else (inputs, None)
         mask = mask[0] if isinstance(mask, (list, tuple)) else mask
         query = self._heads(self.query(hidden, training=training), self.key_size)  # (batch, time, heads, size)
@@ -71,15 +71,15 @@ class MultiHeadAttention(keras.layers.Layer):
         context = ops.reshape(context, (*ops.shape(hidden)[:2], self.heads * self.head_size))
         return self.output_dense(context, training=training)
 
-    def _can_be_fused(self, query, positions, training):
+    def _can_be_fused(self, query: Any, positions: Any, training: bool) -> Any:
         if training and (self.attention_dropout or not fused_attention_learns_fast(query)):
             return False
         return positions is None and self.key_size == self.head_size
 
-    def _heads(self, projected, size):
+    def _heads(self, projected: Any, size: int) -> Any:
         return ops.reshape(projected, (*ops.shape(projected)[:2], self.heads, size))
 
-    def _attend(self, query, key, value, mask, positions, training):
+    def _attend(self, query: Any, key: str | None, value: Any, mask: Any, positions: Any, training: bool) -> Any:
         scores = ops.einsum("bjhd,bkhd->bhjk", query, key)
         if positions is not None:
             scores = scores + ops.einsum("bjhd,jkd->bhjk", query, positions)
@@ -92,14 +92,14 @@ class MultiHeadAttention(keras.layers.Layer):
             context = context + ops.einsum("bhjk,jkd->bjhd", weights, positions)
         return context
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if isinstance(mask, (list, tuple)) else mask
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         shape = input_shape[0] if isinstance(input_shape[0], (list, tuple)) else input_shape
         return (*shape[:-1], self.out_dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "heads": self.heads,
@@ -136,22 +136,22 @@ class FeedForward(keras.layers.Layer):
         self.intermediate = self._dense(units, "intermediate", activation=self.activation)
         self.supports_masking = True
 
-    def _dense(self, units, name, **kwargs):
+    def _dense(self, units: int, name: str, **kwargs: Any) -> Any:
         initializer = fresh(self.kernel_initializer)
         return dense(units, self.mixout, kernel_initializer=initializer, dtype=self.dtype_policy, name=name, **kwargs)
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         self.intermediate.build(input_shape)
         self.output_dense = self._dense(input_shape[-1], "output")
         self.output_dense.build((*input_shape[:-1], self.units))
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Any, training: bool = False) -> Any:
         return self.output_dense(self.intermediate(inputs, training=training), training=training)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return tuple(input_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,

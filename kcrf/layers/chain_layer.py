@@ -2,8 +2,10 @@
 
 import uuid
 import weakref
+from typing import TYPE_CHECKING, Any
 
 from kcrf.backend import (
+    TensorLike,
     backend_name,
     is_traced,
     keras,
@@ -36,7 +38,7 @@ class ChainLayer(LayerWithMultiplier):
     Losses and metrics that are saved with the layer find it by `key`, which their configs have, too.
     """
 
-    def __init__(self, lr_multiplier=1, key=None, **kwargs):
+    def __init__(self, lr_multiplier: float = 1, key: str | None = None, **kwargs: Any) -> None:
         super().__init__(lr_multiplier, **kwargs, autocast=False)
         self.supports_masking = True
         self.key = uuid.uuid4().hex
@@ -49,15 +51,17 @@ class ChainLayer(LayerWithMultiplier):
         if self.is_loaded:
             _LAYERS[key, True] = self
 
-    def __getattr__(self, name):
-        if name in _OTHER_NAMES:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}: use `{_OTHER_NAMES[name]}`")
-        inherited = getattr(super(), "__getattr__", None)
-        if inherited is not None:  # on torch a layer is a torch.nn.Module
-            return inherited(name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # with it, type checkers would take every name
 
-    def call(self, inputs, mask=None, training=False):
+        def __getattr__(self, name: str) -> Any:
+            if name in _OTHER_NAMES:
+                raise AttributeError(f"{type(self).__name__} has no {name!r}: use `{_OTHER_NAMES[name]}`")
+            inherited = getattr(super(), "__getattr__", None)
+            if inherited is not None:  # on torch a layer is a torch.nn.Module
+                return inherited(name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         if mask is not None and len(mask.shape) != 2:
             raise ValueError(
                 f"`{self.name}` needs a mask of shape (batch, time); it is not a loss, but has one: "
@@ -70,14 +74,14 @@ class ChainLayer(LayerWithMultiplier):
         self._output, self._is_traced = weakref_to(emissions), self._has_traced_weights()
         return emissions
 
-    def returned(self, y_pred):
+    def returned(self, y_pred: TensorLike) -> bool:
         """Whether `y_pred` is the tensor that the latest call of the layer returned."""
         return self._output is not None and self._output() is y_pred
 
-    def _has_traced_weights(self):
+    def _has_traced_weights(self) -> bool:
         return any(is_traced(variable) for variable in own_trainable_variables(self))
 
-    def check_weights(self, y_pred):
+    def check_weights(self, y_pred: TensorLike) -> None:
         """Refuses outputs that were computed in a scope with other weights than the layer has now, as JAX allows."""
         if self.returned(y_pred) and self._is_traced and not self._has_traced_weights():
             raise ValueError(
@@ -86,21 +90,21 @@ class ChainLayer(LayerWithMultiplier):
                 "Received: weights that are not traced, so that they would not be trained"
             )
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         return None  # Keras would multiply a loss per sentence by a mask per position
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return input_shape
 
-    def compute_output_spec(self, inputs, mask=None, training=False):
+    def compute_output_spec(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         self.mask_is_computed |= mask is not None and not isinstance(layer_behind(mask), keras.layers.Layer)
         return keras.KerasTensor(inputs.shape, dtype="float32")
 
-    def scores(self):
+    def scores(self) -> Any:
         """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
         raise NotImplementedError
 
-    def chain(self, y_pred, scores=None):
+    def chain(self, y_pred: TensorLike, scores: Any = None) -> Any:
         """The outputs of the layer with its scores, as the `kcrf.crf.Chain` that the functions of `kcrf.crf` take.
 
         Args:
@@ -118,7 +122,7 @@ class ChainLayer(LayerWithMultiplier):
         transitions, start, end = scores or self.scores()
         return Chain(y_pred, real_positions(y_pred), transitions, start, end)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         if saves_as_hdf5() and self.mask_is_computed:
             raise ValueError(
                 f"A model with `{self.name}` and a mask needs the file format .keras: Keras cannot load the operation "
@@ -135,7 +139,7 @@ class BoundToLayer:
     that was last created from a config with the same key: Keras creates layers right before losses and metrics.
     """
 
-    def _bind(self, layer, key):
+    def _bind(self, layer: Any, key: str | None) -> None:
         if layer is None:
             layer = _LAYERS.get((key, True)) or _LAYERS.get((key, False))
         if layer is None:
@@ -145,17 +149,17 @@ class BoundToLayer:
             )
         self._reference, self._layer_key = weakref.ref(layer), layer.key
 
-    def belongs_to(self, layer):
+    def belongs_to(self, layer: Any) -> bool:
         """Whether this object computes with the scores of a layer."""
         return self._reference() is layer
 
-    def _layer(self):
+    def _layer(self) -> Any:
         layer = self._reference()
         if layer is None:
             raise ValueError(f"The ConditionalRandomField of this {type(self).__name__} no longer exists.")
         return layer
 
-    def _layer_for(self, y_pred):
+    def _layer_for(self, y_pred: TensorLike) -> Any:
         """The layer, after a check that `y_pred` is not the output of another one, as far as that can be known."""
         layer, source = self._layer(), layer_behind(y_pred)
         if not isinstance(source, ChainLayer) and not layer.returned(y_pred):
@@ -169,12 +173,12 @@ class BoundToLayer:
         return layer
 
 
-def real_positions(y_pred):
+def real_positions(y_pred: TensorLike) -> Any:
     """Which positions of outputs are real, `(batch, time)` bool: not -inf for all tags. NaN counts as real."""
     return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
 
 
-def _keep_state_dict_keys(layer):
+def _keep_state_dict_keys(layer: Any) -> None:
     """On torch, names entries of `state_dict` by attributes ("trans"): Keras' keys contain an automatic name."""
     if backend_name() != "torch":
         return
@@ -182,14 +186,14 @@ def _keep_state_dict_keys(layer):
     layer.register_load_state_dict_pre_hook(_lengthen_keys)
 
 
-def _shorten_keys(layer, state, prefix, _):
+def _shorten_keys(layer: Any, state: Any, prefix: str, _: Any) -> None:
     for path in [variable.path for variable in own_trainable_variables(layer)]:
         key = f"{prefix}_torch_params.{path}"
         if key in state:
             state[prefix + path.rpartition("/")[2]] = state.pop(key)
 
 
-def _lengthen_keys(layer, state, prefix, *_):
+def _lengthen_keys(layer: Any, state: Any, prefix: str, *_: Any) -> None:
     paths = {variable.path.rpartition("/")[2]: variable.path for variable in own_trainable_variables(layer)}
     for key in [key for key in state if key.startswith(prefix)]:
         name = key.removeprefix(prefix).removeprefix("_torch_params.").rpartition("/")[2]

@@ -5,10 +5,11 @@ Errors are `ValueError`s; what is only probably a mistake is a `UserWarning`, on
 
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 
-from kcrf.backend import keras, layer_behind
+from kcrf.backend import TensorLike, keras, layer_behind
 from kcrf.layers.chain_layer import ChainLayer
 from kcrf.layers.losses import SentenceLoss
 
@@ -28,7 +29,7 @@ _SAMPLE = 1024  # sentences that are searched for padding
 _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
 
 
-def check_fit(model, x, y, class_weight=None):
+def check_fit(model: Any, x: Any, y: Any, class_weight: Any = None) -> None:
     """Checks the arguments of `fit` for a model with CRF layers."""
     losses, _ = _compiled_with(model)
     if class_weight is not None and any(isinstance(loss, SentenceLoss) for loss in flat([losses])):
@@ -42,7 +43,7 @@ def check_fit(model, x, y, class_weight=None):
             warn_of_padding(layer, x, y)
 
 
-def check_compiled(model):
+def check_compiled(model: Any) -> Any:
     """Checks the losses and metrics of a model with CRF layers. Returns those layers whose outputs it has."""
     losses, metrics = _compiled_with(model)
     outputs = [layer_behind(output) for output in getattr(model, "outputs", None) or []]
@@ -57,7 +58,7 @@ def check_compiled(model):
     return layers
 
 
-def _refuse_losses_of_keras(layer, mine, losses):
+def _refuse_losses_of_keras(layer: Any, mine: Any, losses: Any) -> None:
     others = [loss for loss in losses if loss is not None and not _is_of_keras(loss)]
     wrong = [losses[index] for index in mine if losses[index] is not None and _is_of_keras(losses[index])]
     if wrong and not others and layer.trainable:
@@ -68,7 +69,7 @@ def _refuse_losses_of_keras(layer, mine, losses):
         )
 
 
-def _refuse_losses_of_other_layers(layer, losses):
+def _refuse_losses_of_other_layers(layer: Any, losses: Any) -> None:
     if any(hasattr(loss, "belongs_to") and not loss.belongs_to(layer) for loss in losses):
         raise ValueError(
             f"The loss of a CRF must be that of the layer in the same model, `model.get_layer({layer.name!r})."
@@ -76,7 +77,7 @@ def _refuse_losses_of_other_layers(layer, losses):
         )
 
 
-def _warn_of_metrics(layer, metrics, mine):
+def _warn_of_metrics(layer: Any, metrics: Any, mine: Any) -> None:
     compiled = [one for collection in metrics for index in mine for one in flat(collection[index])]
     wrong = [_name_of(metric) for metric in compiled if metric is not None and _is_of_keras(metric)]
     if wrong:
@@ -88,7 +89,7 @@ def _warn_of_metrics(layer, metrics, mine):
         )
 
 
-def _by_output(argument, model):
+def _by_output(argument: Any, model: Any) -> Any:
     """A list with what `compile` was given for each output of the model, None where there is nothing."""
     outputs = getattr(model, "outputs", None) or []
     if isinstance(argument, dict):
@@ -98,13 +99,13 @@ def _by_output(argument, model):
     return [argument] * len(outputs)
 
 
-def flat(argument):
+def flat(argument: Any) -> list[Any]:
     """The arrays or names in nested lists, tuples and dicts, one list."""
     argument = list(argument.values()) if isinstance(argument, dict) else argument
     return [one for part in argument for one in flat(part)] if isinstance(argument, (list, tuple)) else [argument]
 
 
-def _is_of_keras(loss_or_metric):
+def _is_of_keras(loss_or_metric: Any) -> Any:
     """Whether a loss or a metric, or the function that it wraps, is one of Keras' own."""
     if isinstance(loss_or_metric, str):
         return loss_or_metric not in keras.utils.get_custom_objects()
@@ -112,13 +113,13 @@ def _is_of_keras(loss_or_metric):
     return (getattr(function, "__module__", None) or "").partition(".")[0] == keras.__name__
 
 
-def _name_of(loss_or_metric):
+def _name_of(loss_or_metric: Any) -> Any:
     if isinstance(loss_or_metric, str):
         return repr(loss_or_metric)
     return getattr(loss_or_metric, "__name__", type(loss_or_metric).__name__)
 
 
-def refuse_arguments_of_other_layers(arguments):
+def refuse_arguments_of_other_layers(arguments: Any) -> None:
     """Raises a TypeError that names the mend if an argument of a CRF layer is one of other CRF layers."""
     for name in _OF_OTHER_LAYERS.keys() & arguments.keys():
         raise TypeError(
@@ -127,7 +128,7 @@ def refuse_arguments_of_other_layers(arguments):
         )
 
 
-def warn_of_inputs(layer, inputs):
+def warn_of_inputs(layer: Any, inputs: Any) -> None:
     """Warns if the inputs of a CRF layer are outputs of a recurrent layer, of a softmax, or of a hidden Dense layer."""
     before = layer_behind(inputs)
     inner = before
@@ -153,13 +154,13 @@ def warn_of_inputs(layer, inputs):
         )
 
 
-def warn_of_probabilities(layer, emissions):
+def warn_of_probabilities(layer: Any, emissions: TensorLike) -> None:
     """Warns if all emissions `(positions, tags)` of a CRF layer are probabilities that sum to 1."""
     if emissions.shape[-1] > 1 and (emissions >= 0).all() and np.allclose(emissions.sum(axis=-1), 1.0, atol=1e-4):
         _warn_of_emissions(layer, "probabilities")
 
 
-def _warn_of_emissions(layer, received):
+def _warn_of_emissions(layer: Any, received: Any) -> None:
     _warn_once(
         layer,
         "softmax",
@@ -168,7 +169,7 @@ def _warn_of_emissions(layer, received):
     )
 
 
-def warn_of_partial_mask(layer):
+def warn_of_partial_mask(layer: Any) -> None:
     """Warns that the mask of a CRF layer is True everywhere."""
     _warn_once(
         layer,
@@ -179,7 +180,7 @@ def warn_of_partial_mask(layer):
     )
 
 
-def warn_of_tags_as_multiplier(layer, size):
+def warn_of_tags_as_multiplier(layer: Any, size: int) -> None:
     """Warns if the number of tags was given as `lr_multiplier`, the first argument."""
     is_power_of_ten = str(layer.lr_multiplier).strip("0") == "1"
     if type(layer.lr_multiplier) is int and layer.lr_multiplier == size and not is_power_of_ten:
@@ -191,7 +192,7 @@ def warn_of_tags_as_multiplier(layer, size):
         )
 
 
-def warn_of_unused_scores(layer):
+def warn_of_unused_scores(layer: Any) -> None:
     """Warns that a CRF layer was called in training, and no loss has computed with its transitions."""
     _warn_once(
         layer,
@@ -202,7 +203,7 @@ def warn_of_unused_scores(layer):
     )
 
 
-def warn_of_padding(layer, inputs, tags):
+def warn_of_padding(layer: Any, inputs: Any, tags: TensorLike) -> None:
     """Warns if a CRF layer that masks nothing gets integer inputs or tags `(sentences, time)` that look padded."""
     arrays = inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, (list, tuple)) else [inputs]
     # flags and segments, 0 or 1, may begin or end with zeros without being padding
@@ -221,11 +222,11 @@ def warn_of_padding(layer, inputs, tags):
         )
 
 
-def _is_matrix(x):
+def _is_matrix(x: Any) -> Any:
     return isinstance(x, np.ndarray) and x.ndim == 2 and x.size
 
 
-def _is_padding(empty):
+def _is_padding(empty: Any) -> bool:
     """Whether True in `empty (sentences, time)` is the padding of sentences that differ in length, on one side."""
     for side in (empty[:, ::-1], empty):
         lengths = np.cumprod(side, axis=1).sum(axis=1)  # (sentences,)
@@ -234,18 +235,18 @@ def _is_padding(empty):
     return False
 
 
-def _warn_once(layer, subject, message):
+def _warn_once(layer: Any, subject: str, message: str) -> None:
     if subject not in _WARNED.setdefault(layer, set()):
         _WARNED[layer].add(subject)
         warnings.warn(message, UserWarning, stacklevel=2)
 
 
-def _called_with_mask(layer):
+def _called_with_mask(layer: Any) -> bool:
     """Whether a layer was called on symbolic tensors with a mask."""
     return any(node.arguments.kwargs.get("mask") is not None for node in layer._inbound_nodes)
 
 
-def _compiled_with(model):
+def _compiled_with(model: Any) -> tuple[Any, Any]:
     """The `loss` and the list of `metrics` that were passed to `compile`."""
     compiled = getattr(model, "_compile_metrics", None)
     metrics = [] if compiled is None else [compiled._user_metrics, compiled._user_weighted_metrics]

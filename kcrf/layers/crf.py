@@ -1,11 +1,12 @@
 """The conditional random field as a Keras layer."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import Tensor, exports_onnx, keras, mask_ignores_inputs, ops
+from kcrf.backend import Tensor, TensorLike, exports_onnx, keras, mask_ignores_inputs, ops
+from kcrf.backend.hints import KeyedLayerOptions, LayerOptions
 from kcrf.chains import Posterior, span_probabilities
 from kcrf.crf.functions import log_sums_onward
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
@@ -61,7 +62,7 @@ class ConditionalRandomField(ChainLayer):
         use_boundary: bool = False,
         constraints: TagScheme | None = None,
         transition_initializer: Any = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[KeyedLayerOptions],
     ) -> None:
         refuse_arguments_of_other_layers(kwargs)
         super().__init__(lr_multiplier, **kwargs)
@@ -70,7 +71,7 @@ class ConditionalRandomField(ChainLayer):
         self.transition_initializer = keras.initializers.get(transition_initializer)
         self._scores_are_used = False  # by a loss, a metric or a decoder
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         if len(input_shape) != 3 or input_shape[-1] is None:
             raise ValueError(
                 f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
@@ -89,23 +90,23 @@ class ConditionalRandomField(ChainLayer):
             self._end = self._add_scores("end", (size,), "zeros")
         self.built = True
 
-    def __call__(self, inputs, *args, **kwargs):
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         if not self.is_loaded:
             warn_of_inputs(self, inputs)
         return super().__call__(inputs, *args, **kwargs)
 
-    def call(self, inputs, mask=None, training=False):
+    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         outputs = super().call(inputs, mask=mask, training=training)
         if not training and self._trained and self.trainable and not self._scores_are_used:
             warn_of_unused_scores(self)
         return outputs
 
-    def compute_output_spec(self, inputs, mask=None, training=False):
+    def compute_output_spec(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         if not self.is_loaded and mask_ignores_inputs(mask):
             warn_of_partial_mask(self)
         return super().compute_output_spec(inputs, mask=mask, training=training)
 
-    def _add_scores(self, name, shape, initializer=None):
+    def _add_scores(self, name: str, shape: Any, initializer: Any = None) -> Any:
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)
 
     @property
@@ -123,7 +124,7 @@ class ConditionalRandomField(ChainLayer):
         """The scores of the last tag, `(tags,)`, or None without `use_boundary`."""
         return self._effective(self._end, "allowed_ends") if self.use_boundary else None
 
-    def _effective(self, stored, allowed):
+    def _effective(self, stored: Any, allowed: Any) -> Any:
         self._scores_are_used = True
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
         return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
@@ -136,7 +137,7 @@ class ConditionalRandomField(ChainLayer):
         return self.trans, start, end
 
     @property
-    def sparse_loss(self) -> Any:
+    def sparse_loss(self) -> SparseLoss:
         """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: minus the log likelihood.
 
         Negative tags are unknown: the likelihood sums over all their possible values. Tags that are too large, and in
@@ -146,12 +147,12 @@ class ConditionalRandomField(ChainLayer):
         return SparseLoss(layer=self)
 
     @property
-    def dense_loss(self) -> Any:
+    def dense_loss(self) -> DenseLoss:
         """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A row of zeros is unknown."""
         return DenseLoss(layer=self)
 
     @property
-    def sparse_accuracy(self) -> Any:
+    def sparse_accuracy(self) -> SparseAccuracy:
         """The fraction of tokens whose largest emission is that of the tag: a `keras.Metric`, also a function.
 
         Masked positions and negative (unknown) tags do not count. The transitions are ignored. A `sample_weight` is
@@ -160,46 +161,46 @@ class ConditionalRandomField(ChainLayer):
         return SparseAccuracy()
 
     @property
-    def dense_accuracy(self) -> Any:
+    def dense_accuracy(self) -> DenseAccuracy:
         """`sparse_accuracy` for one-hot tags."""
         return DenseAccuracy()
 
     @property
-    def viterbi_accuracy(self) -> Any:
+    def viterbi_accuracy(self) -> ViterbiAccuracy:
         """The fraction of tokens whose tag on the best path is right, sparse or one-hot: a `keras.Metric`.
 
         On JAX, compile it together with a loss of this layer.
         """
         return ViterbiAccuracy(layer=self)
 
-    def decode(self, y_pred: Tensor, constraints: TagScheme | None = None) -> Tensor:
+    def decode(self, y_pred: TensorLike, constraints: TagScheme | None = None) -> Tensor:
         """The best path of each sentence, `(batch, time)` int32, -1 where masked.
 
         It follows `constraints`, a `kcrf.tags.TagScheme`, whether the layer was trained with them or not.
         """
         return crf.viterbi(self.chain(y_pred).constrained(constraints))
 
-    def top_k(self, y_pred: Tensor, k: int, constraints: TagScheme | None = None) -> tuple[Tensor, Tensor]:
+    def top_k(self, y_pred: TensorLike, k: int, constraints: TagScheme | None = None) -> tuple[Tensor, Tensor]:
         """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths` and `decode`."""
         return crf.top_k_paths(self.chain(y_pred).constrained(constraints), k)
 
-    def marginals(self, y_pred: Tensor, temperature: float = 1.0) -> Tensor:
+    def marginals(self, y_pred: TensorLike, temperature: float = 1.0) -> Tensor:
         """The posterior probability of every tag, `(batch, time, tags)`, 0 where masked."""
         return crf.marginals(self.chain(y_pred).divided(temperature))
 
     def expected_counts(
-        self, y_pred: Tensor, constraints: TagScheme | None = None, temperature: float = 1.0
+        self, y_pred: TensorLike, constraints: TagScheme | None = None, temperature: float = 1.0
     ) -> tuple[Tensor, Tensor]:
         """The expected number of each tag, `(batch, time, tags)`, and transition, `(batch, tags, tags)`."""
         return crf.expected_counts(self.chain(y_pred).divided(temperature).constrained(constraints))
 
-    def entropy(self, y_pred: Tensor) -> Tensor:
+    def entropy(self, y_pred: TensorLike) -> Tensor:
         """The entropy over paths in nats, `(batch,)`."""
         return crf.entropy(self.chain(y_pred))
 
     def span_confidence(
-        self, y_pred: Tensor, spans: Any, scheme: TagScheme | None = None, temperature: float = 1.0
-    ) -> Tensor:
+        self, y_pred: TensorLike, spans: Any, scheme: TagScheme | None = None, temperature: float = 1.0
+    ) -> list[np.ndarray]:
         """The posterior probability that exactly this span is a word, or an entity of its type.
 
         Args:
@@ -232,7 +233,7 @@ class ConditionalRandomField(ChainLayer):
         padded = np.pad(y_pred, [(0, rows - len(y_pred)), (0, 0), (0, 0)], constant_values=-np.inf)
         return span_probabilities(_posterior(self.chain(padded).divided(temperature)), scheme, spans)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "use_boundary": self.use_boundary,
@@ -241,7 +242,7 @@ class ConditionalRandomField(ChainLayer):
         }
 
 
-def _as_scheme(constraints):
+def _as_scheme(constraints: Any) -> Any:
     """The `TagScheme` that was given as one or as its config; None for None."""
     if isinstance(constraints, dict):
         return TagScheme.from_config(constraints)
@@ -250,14 +251,14 @@ def _as_scheme(constraints):
     return constraints
 
 
-def _posterior(chain):
+def _posterior(chain: Any) -> Any:
     """The `Posterior` of a `Chain`."""
     emissions = np.maximum(ops.convert_to_numpy(chain.emissions), crf.FORBIDDEN, dtype="float64")
     onward = emissions + ops.convert_to_numpy(log_sums_onward(chain))
     return Posterior(*map(ops.convert_to_numpy, (crf.marginals(chain), onward, chain.transitions, chain.mask)))
 
 
-def _forbid(scores, allowed):
+def _forbid(scores: Any, allowed: Any) -> Any:
     return ops.where(ops.convert_to_tensor(allowed), scores, crf.FORBIDDEN)
 
 
@@ -279,18 +280,18 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
         confidences: bool = False,
         key: str | None = None,
         constraints: TagScheme | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs, autocast=False)
         self._bind(crf, key)
         self.confidences = confidences
         self.constraints = _as_scheme(constraints)
 
-    def __call__(self, inputs, *args, **kwargs):
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         self._layer_for(inputs)
         return super().__call__(inputs, *args, **kwargs)
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         if exports_onnx():
             raise ValueError(
                 "Decoding on PyTorch cannot be exported: PyTorch writes the loop over time for the length of one "
@@ -304,11 +305,11 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
         chosen = ops.one_hot(tags, inputs.shape[-1], dtype="float32")  # a row of zeros for -1
         return tags, ops.sum(chosen * layer.marginals(inputs), axis=-1)
 
-    def compute_output_spec(self, inputs):
+    def compute_output_spec(self, inputs: Any) -> Any:
         tags = keras.KerasTensor(inputs.shape[:2], dtype="int32")
         return (tags, keras.KerasTensor(inputs.shape[:2], dtype="float32")) if self.confidences else tags
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         constraints = self.constraints and self.constraints.get_config()
         own = {"confidences": self.confidences, "key": self._layer_key, "constraints": constraints}
         return {**super().get_config(), **own}

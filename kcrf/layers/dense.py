@@ -14,7 +14,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 class ResidualAdd(keras.layers.Add):
     """The sum of its inputs, under the mask of the first."""
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if mask else None
 
 
@@ -22,13 +22,13 @@ class ResidualAdd(keras.layers.Add):
 class Dense(keras.layers.Dense):
     """Keras' Dense layer, with product and bias in one operation on backends that have one."""
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Any, training: bool = False) -> Any:
         return self._project(inputs, self.kernel)
 
-    def quantize(self, mode=None, type_check=False, config=None):
+    def quantize(self, mode: Any = None, type_check: bool = False, config: dict[str, Any] | None = None) -> None:
         super().quantize(mode, type_check=False, config=config)  # Keras refuses subclasses unless type_check=False
 
-    def _project(self, inputs, kernel):
+    def _project(self, inputs: Any, kernel: Any) -> Any:
         outputs = linear(inputs, kernel, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
@@ -51,7 +51,7 @@ class MixoutDense(Dense):
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         super().build(input_shape)
         self.prior = self.add_weight(
             name="prior",
@@ -61,18 +61,18 @@ class MixoutDense(Dense):
         )
 
     @property
-    def variable_serialization_spec(self):
+    def variable_serialization_spec(self) -> dict[str, Any]:
         """The variables that Dense saves, and the prior."""
         return {mode: [*names, "prior"] for mode, names in super().variable_serialization_spec.items()}
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Any, training: bool = False) -> Any:
         if not training or not self.mixout:
             return super().call(inputs)
         ones = ops.ones((self.kernel.shape[0], 1), dtype=self.compute_dtype)
         kept = keras.random.dropout(ones, self.mixout, seed=self.seed_generator)  # mask / (1 - mixout)
         return self._project(inputs, self.prior + kept * (self.kernel - self.prior))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "mixout": self.mixout, "seed": self.seed}
 
 
@@ -83,12 +83,12 @@ class TruncatedNormal(keras.initializers.Initializer):
     Keras' own lets a few values through on torch, compiles for each shape, and needs more memory.
     """
 
-    def __init__(self, stddev=0.02, seed=None):
+    def __init__(self, stddev: float = 0.02, seed: Any = None) -> None:
         self.stddev = stddev
         self.seed = seed
         self._seed = random.randrange(2**32) if seed is None else seed
 
-    def __call__(self, shape, dtype=None):
+    def __call__(self, shape: Any, dtype: Any = None) -> Any:
         rng = np.random.default_rng(self._seed)
         values = rng.standard_normal(shape, dtype="float32")
         while (outside := np.abs(values) > 2).any():
@@ -96,16 +96,16 @@ class TruncatedNormal(keras.initializers.Initializer):
         values *= self.stddev
         return ops.convert_to_tensor(values, dtype=dtype or keras.config.floatx())
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"stddev": self.stddev, "seed": self.seed}
 
 
-def dense(units, mixout=0.0, **kwargs):
+def dense(units: int, mixout: float = 0.0, **kwargs: Any) -> Any:
     """`MixoutDense` if `mixout` is not 0, else `Dense`."""
     return MixoutDense(units, mixout=mixout, **kwargs) if mixout else Dense(units, **kwargs)
 
 
-def fresh(initializer):
+def fresh(initializer: Any) -> Any:
     """A copy of an initializer with a new seed: a shared one would give query, key and value the same weights."""
     config = initializer.get_config()
     return initializer.from_config({**config, "seed": None} if "seed" in config else config)
@@ -115,24 +115,24 @@ def fresh(initializer):
 class BiasAdd(keras.layers.Layer):
     """Adds a trained bias along the last axis."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         self.bias = self.add_weight(name="bias", shape=(input_shape[-1],), initializer="zeros")
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         return inputs + self.bias
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return tuple(input_shape)
 
 
 _CHOSEN = {"gelu": "gelu"}  # what "gelu" means in a configuration file
 
 
-def set_gelu(version):
+def set_gelu(version: Any) -> None:
     """Sets what "gelu" means in models built from now on: "erf" (the default) or "tanh".
 
     A model keeps the formula with which it was built, even after saving and loading.
@@ -143,13 +143,13 @@ def set_gelu(version):
     _CHOSEN["gelu"] = names[version.lower()]
 
 
-def hidden_activation(name):
+def hidden_activation(name: str) -> Any:
     """The activation to use for the name in the configuration of an encoder."""
     return _CHOSEN.get(name, name)
 
 
 @register
-def gelu_erf(x):
+def gelu_erf(x: Any) -> Any:
     """The exact GELU. On JAX it uses erf: with Keras' erfc a training step of BERT takes 5 % longer on a CPU."""
     if backend_name() == "jax":
         return 0.5 * x * (1 + ops.erf(x * 0.5**0.5))
@@ -157,6 +157,6 @@ def gelu_erf(x):
 
 
 @register
-def gelu_tanh(x):
+def gelu_tanh(x: Any) -> Any:
     """GELU approximated by tanh, as in the first release of BERT."""
     return keras.activations.gelu(x, approximate=True)

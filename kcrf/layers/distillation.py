@@ -11,7 +11,7 @@ from kcrf.backend import keras, ops
 from kcrf.layers.losses import SentenceLoss
 
 
-def unpack_tags(targets, size):
+def unpack_tags(targets: Any, size: int) -> tuple[Any, Any, Any]:
     """Unpacks `SoftTags.padded` `(batch, time + tags, 1 + tags)` into tags, expected tags and expected steps."""
     return targets[:, :-size, 0], targets[:, :-size, 1:], targets[:, -size:, 1:]
 
@@ -35,7 +35,7 @@ class SequenceDistillationLoss(SentenceLoss):
         super().__init__(layer, name, reduction, key)
         self.teacher_weight, self.temperature = teacher_weight, temperature
 
-    def _losses(self, y_true, y_pred):
+    def _losses(self, y_true: Any, y_pred: Any) -> Any:
         y_pred = ops.convert_to_tensor(y_pred)
         tags, expected_tags, expected_steps = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
         layer, weight, t = self._layer(), self.teacher_weight, self.temperature
@@ -46,18 +46,24 @@ class SequenceDistillationLoss(SentenceLoss):
         hard = -crf.log_likelihood(chain, ops.cast(tags, "int32"))  # (batch,)
         return (1 - weight) * hard + weight * t**2 * soft
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "teacher_weight": self.teacher_weight, "temperature": self.temperature}
 
 
 class _Loss(keras.losses.Loss):
     """Base of the losses without a CRF."""
 
-    def __init__(self, teacher_weight=0.9, temperature=1.0, name=None, reduction="sum_over_batch_size"):
+    def __init__(
+        self,
+        teacher_weight: float = 0.9,
+        temperature: float = 1.0,
+        name: str | None = None,
+        reduction: str = "sum_over_batch_size",
+    ) -> None:
         super().__init__(name=name, reduction=reduction)
         self.teacher_weight, self.temperature = teacher_weight, temperature
 
-    def _sum(self, scores, label, expected):
+    def _sum(self, scores: Any, label: Any, expected: Any) -> Any:
         """The loss of each item of scores `(..., classes)`: label `(...)`, -1 where unknown; expected as the scores."""
         t, scores = self.temperature, ops.convert_to_tensor(scores)
         soft = -ops.sum(expected * ops.log_softmax(scores / t, axis=-1), axis=-1)
@@ -66,7 +72,7 @@ class _Loss(keras.losses.Loss):
         hard = -ops.sum(one_hot_label * ops.log_softmax(scores, axis=-1), axis=-1)
         return (1 - self.teacher_weight) * hard + self.teacher_weight * t**2 * soft
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "teacher_weight": self.teacher_weight, "temperature": self.temperature}
 
 
@@ -77,7 +83,7 @@ class TagDistillationLoss(_Loss):
     Shapes: as `SequenceDistillationLoss`; `y_pred` holds scores before the softmax.
     """
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """The mean over the positions that have a tag, a scalar. Weights multiply the losses, as in Keras."""
         losses = self.call(*(ops.cast(x, keras.backend.floatx()) for x in (y_true, y_pred)))
         if sample_weight is not None:
@@ -85,7 +91,7 @@ class TagDistillationLoss(_Loss):
             losses = losses * ops.reshape(weights, (ops.shape(losses)[0], -1))  # one or `time` of a sentence
         return ops.sum(losses)
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Any, y_pred: Any) -> Any:
         """The part of each position in the mean, `(batch, time)`: their sum is the mean."""
         tags, expected, _ = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
         real = ops.cast(ops.sum(expected, axis=-1) > 0.5, y_pred.dtype)  # (batch, time)
@@ -104,7 +110,7 @@ class LabelDistillationLoss(_Loss):
     0.6931
     """
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Any, y_pred: Any) -> Any:
         """The loss of each text, `(batch,)`."""
         y_true = ops.convert_to_tensor(y_true)
         return self._sum(y_pred, y_true[:, 0], y_true[:, 1:])
@@ -117,7 +123,7 @@ class NumberDistillationLoss(_Loss):
     `y_true (batch, 3)`: the number, the number of the teacher, and 1 where the number is known, else 0.
     """
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Any, y_pred: Any) -> Any:
         """The loss of each text, `(batch,)`."""
         y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
         hard = y_true[:, 2] * ops.square(y_pred[:, 0] - y_true[:, 0])

@@ -59,12 +59,12 @@ class Embedding(keras.layers.Embedding):
         self.padding_id = padding_id
         self.encoder_record = EncoderRecord(dict(transformer_config)) if transformer_config else None
 
-    def call(self, inputs, reverse=False):
+    def call(self, inputs: Any, reverse: bool = False) -> Any:
         if reverse:
             return ops.matmul(inputs, ops.transpose(ops.cast(self.embeddings, inputs.dtype)))
         return super().call(inputs)
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         if len(inputs.shape) != 2:  # hidden states of a reverse call
             return mask
         if not self.mask_zero:
@@ -73,13 +73,13 @@ class Embedding(keras.layers.Embedding):
         is_empty = ops.logical_not(ops.any(real, axis=1, keepdims=True))
         return ops.concatenate([ops.logical_or(real[:, :1], is_empty), real[:, 1:]], axis=1)
 
-    def compute_output_shape(self, input_shape, reverse=False):
+    def compute_output_shape(self, input_shape: Any, reverse: bool = False) -> Any:
         return (*input_shape[:-1], self.input_dim) if reverse else (*input_shape, self.output_dim)
 
-    def compute_output_spec(self, inputs, reverse=False):
+    def compute_output_spec(self, inputs: Any, reverse: bool = False) -> Any:
         return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), dtype=self.compute_dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = dict(self.encoder_record.config) if self.encoder_record else None
         return {**super().get_config(), "transformer_config": config, "padding_id": self.padding_id}
 
@@ -94,12 +94,12 @@ class _EmbeddingTable(keras.layers.Layer):
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.supports_masking = True
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         self.embeddings = self.add_weight(
             name="embeddings", shape=(self.input_dim, self.output_dim), initializer=self.embeddings_initializer
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "input_dim": self.input_dim,
@@ -132,7 +132,7 @@ class PositionEmbedding(_EmbeddingTable):
         self.custom_position_ids = custom_position_ids
         self.padding_id = padding_id
 
-    def call(self, inputs, mask=None):
+    def call(self, inputs: Any, mask: Any = None) -> Any:
         hidden, positions = inputs if self.custom_position_ids else (inputs, None)
         length, longest = hidden.shape[1] or ops.shape(hidden)[1], self.input_dim - self._first()
         if positions is None and not self.hierarchical and isinstance(length, int) and length > longest:
@@ -147,16 +147,16 @@ class PositionEmbedding(_EmbeddingTable):
         positions = ops.arange(length) if positions is None else ops.cast(positions, "int32")
         return hidden + self._vectors(positions)
 
-    def _first(self):
+    def _first(self) -> Any:
         """The position of the first token."""
         return 0 if self.padding_id is None else self.padding_id + 1
 
-    def _counted(self, hidden, mask):
+    def _counted(self, hidden: Any, mask: Any) -> Any:
         """The positions `(batch, time)` of the tokens that are not masked, counted from `padding_id + 1`."""
         real = ops.ones(ops.shape(hidden)[:2], "int32") if mask is None else ops.cast(mask, "int32")  # (batch, time)
         return ops.cumsum(real, axis=1) * real + self.padding_id
 
-    def _vectors(self, positions):
+    def _vectors(self, positions: Any) -> Any:
         if not self.hierarchical:
             return ops.take(self.embeddings, positions, axis=0)
         share = HIERARCHY if self.hierarchical is True else self.hierarchical
@@ -164,13 +164,13 @@ class PositionEmbedding(_EmbeddingTable):
         coarse, fine = positions // self.input_dim, positions % self.input_dim
         return share * ops.take(base, coarse, axis=0) + (1 - share) * ops.take(base, fine, axis=0)
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if self.custom_position_ids and mask else mask
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return tuple(input_shape[0] if self.custom_position_ids else input_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "hierarchical": self.hierarchical,
@@ -194,10 +194,10 @@ class FirstRowEmbedding(_EmbeddingTable):
     (2, 5, 4)
     """
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         return inputs + ops.convert_to_tensor(self.embeddings)[0]
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return tuple(input_shape)
 
 
@@ -218,19 +218,19 @@ class RelativePositionEmbedding(keras.layers.Layer):
         angles = np.arange(2 * max_distance + 1)[:, None] / 10000 ** (np.arange(0, output_dim, 2) / output_dim)
         self._table = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), output_dim)
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         positions = ops.arange(inputs.shape[1] or ops.shape(inputs)[1])
         distances = ops.clip(positions[None, :] - positions[:, None], -self.max_distance, self.max_distance)
         table = ops.convert_to_tensor(self._table, dtype=self.compute_dtype)
         return ops.take(table, distances + self.max_distance, axis=0)
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return (input_shape[1], input_shape[1], self.output_dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "output_dim": self.output_dim, "max_distance": self.max_distance}
 
 
@@ -238,12 +238,12 @@ class RelativePositionEmbedding(keras.layers.Layer):
 class SinusoidalPositions(keras.layers.Layer):
     """Sines and cosines of the position (Vaswani et al., 2017), `(time, width)` for inputs `(batch, time, width)`."""
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         time, width = ops.shape(inputs)[1], inputs.shape[-1]
         rates = ops.exp(ops.arange(0, width, 2, dtype="float32") * (-9.210340 / width))  # log 10,000
         angles = ops.arange(time, dtype="float32")[:, None] * rates
         waves = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         return ops.cast(waves[:, :width], inputs.dtype)
 
-    def compute_output_spec(self, inputs):
+    def compute_output_spec(self, inputs: Any) -> Any:
         return keras.KerasTensor(inputs.shape[1:], dtype=inputs.dtype)

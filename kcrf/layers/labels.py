@@ -1,9 +1,11 @@
 """Labels as Keras passes them to losses and metrics: sparse `(batch, time)` or one-hot `(batch, time, tags)`."""
 
-from kcrf.backend import ops
+from typing import Any
+
+from kcrf.backend import TensorLike, ops
 
 
-def sparse_labels(y_true, y_pred):
+def sparse_labels(y_true: TensorLike, y_pred: TensorLike) -> Any:
     """Labels of shape `(batch, time)` or `(batch, time, 1)` as a tensor `(batch, time)`; Keras makes them floats."""
     y_true = _tensor(y_true)
     if not has_rank(y_true):
@@ -16,7 +18,7 @@ def sparse_labels(y_true, y_pred):
     return y_true
 
 
-def one_hot_labels(y_true, y_pred):
+def one_hot_labels(y_true: TensorLike, y_pred: TensorLike) -> Any:
     """One-hot labels as a tensor `(batch, time, tags)`."""
     y_true = _tensor(y_true)
     if not has_rank(y_true):
@@ -30,27 +32,27 @@ def one_hot_labels(y_true, y_pred):
     return y_true
 
 
-def has_rank(y_true):
+def has_rank(y_true: TensorLike) -> bool:
     """Whether the number of axes of a tensor is known. TensorFlow traces labels of several ranks as one of no rank."""
     return getattr(y_true.shape, "rank", 0) is not None
 
 
-def tags_of_sparse(y_true, size):
+def tags_of_sparse(y_true: TensorLike, size: int) -> Any:
     """The tags `(batch, time)` of sparse labels, int32; labels from `size` on become `size` and do not wrap."""
     return ops.cast(ops.clip(ops.cast(y_true, "float32"), -1, size), "int32")
 
 
-def sparse_tags(y_true, y_pred):
+def sparse_tags(y_true: TensorLike, y_pred: TensorLike) -> Any:
     """The tags `(batch, time)` of sparse labels for these outputs, int32."""
     return tags_of_sparse(sparse_labels(y_true, y_pred), y_pred.shape[-1])
 
 
-def tags_of_one_hot(y_true):
+def tags_of_one_hot(y_true: TensorLike) -> Any:
     """The tags `(batch, time)` of one-hot labels `(batch, time, tags)`, -1 (unknown) for a row of zeros."""
     return ops.where(ops.any(y_true > 0, axis=-1), ops.cast(ops.argmax(y_true, axis=-1), "int32"), -1)
 
 
-def _tensor(y_true):
+def _tensor(y_true: TensorLike) -> Any:
     if hasattr(y_true, "to_tensor"):  # TensorFlow's RaggedTensor
         raise ValueError(
             f"Labels must be padded with -1, as by `y.to_tensor(-1)`. Received: a {type(y_true).__name__}, whose "
@@ -68,7 +70,7 @@ def _tensor(y_true):
         ) from None
 
 
-def _check_length(y_true, y_pred):
+def _check_length(y_true: TensorLike, y_pred: TensorLike) -> None:
     length, expected = y_true.shape[1], y_pred.shape[1]
     if None not in (length, expected) and length != expected:
         raise ValueError(

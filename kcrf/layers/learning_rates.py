@@ -6,17 +6,18 @@ depend on the size of the weight (not LAMB, not Adafactor).
 
 import warnings
 from inspect import signature
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from kcrf.backend import Layer, Tensor, Wrapper, keras, ops, own_trainable_variables
+from kcrf.backend import Layer, Tensor, TensorLike, Wrapper, keras, ops, own_trainable_variables
+from kcrf.backend.hints import LayerOptions
 from kcrf.optimizers.variables import copies_in
 
 _SAVED_AS = "lr_multiplier"
 
 
-def with_learning_rate_multiplier(stored: Tensor, multiplier: float) -> Tensor:
+def with_learning_rate_multiplier(stored: TensorLike, multiplier: float) -> Tensor:
     """The value `multiplier * stored` with the gradient of `stored`."""
     return stored + ops.stop_gradient((multiplier - 1.0) * stored)
 
@@ -24,17 +25,17 @@ def with_learning_rate_multiplier(stored: Tensor, multiplier: float) -> Tensor:
 class LayerWithMultiplier(Layer):
     """Base of layers whose own trainable weights are stored divided by `lr_multiplier`."""
 
-    def __init__(self, lr_multiplier=1, **kwargs):
+    def __init__(self, lr_multiplier: float = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         _check_multiplier(lr_multiplier)
         self.lr_multiplier = lr_multiplier
         self._trained = False  # whether an optimizer may hold copies of the stored weights
 
     @property
-    def multiplier(self):
+    def multiplier(self) -> float:
         return float(self.lr_multiplier)
 
-    def set_lr_multiplier(self, k, optimizer=None):
+    def set_lr_multiplier(self, k: Any, optimizer: Any = None) -> None:
         """Makes the layer learn k times as fast from now on; its outputs do not change. Call `model.compile` again.
 
         A layer that was trained needs its `optimizer`, whose copies of the weights (slow weights, averages, the start
@@ -53,16 +54,16 @@ class LayerWithMultiplier(Layer):
                 variable.assign(ops.convert_to_tensor(variable) * (self.multiplier / k))
         self.lr_multiplier = k
 
-    def _add_divided_weight(self, name, shape, initializer):
+    def _add_divided_weight(self, name: str, shape: Any, initializer: Any) -> Any:
         divided = _divided(initializer, self.multiplier)
         return self.add_weight(name=name, shape=shape, initializer=divided, dtype="float32", autocast=False)
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves the multiplier with the weights."""
         super().save_own_variables(store)
         store[_SAVED_AS] = np.float32(self.lr_multiplier)
 
-    def load_own_variables(self, store):
+    def load_own_variables(self, store: Any) -> None:
         """Loads arrays; weights that were saved with another multiplier are rescaled, so the outputs stay the same."""
         arrays = {name: store[name] for name in store.keys()}
         saved = float(np.asarray(arrays.pop(_SAVED_AS, self.multiplier)))  # bert4keras saves none
@@ -78,7 +79,7 @@ class LayerWithMultiplier(Layer):
             stacklevel=2,
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "lr_multiplier": self.lr_multiplier}
 
 
@@ -95,7 +96,7 @@ class SetLearningRate(Wrapper):
     True
     """
 
-    def __init__(self, layer: Any, multiplier: float, **kwargs: Any) -> None:
+    def __init__(self, layer: Any, multiplier: float, **kwargs: Unpack[LayerOptions]) -> None:
         _check_multiplier(multiplier, "multiplier")
         if isinstance(layer, LayerWithMultiplier):
             raise ValueError(
@@ -108,13 +109,13 @@ class SetLearningRate(Wrapper):
         if layer.built:
             self._divide()
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Any = None) -> None:
         if not self.layer.built:
             super().build(input_shape)
             self._divide()
         self.built = True
 
-    def _divide(self):
+    def _divide(self) -> None:
         for variable in self._faster():
             # in a symbolic call Keras 3 creates variables now and initializes them later
             if getattr(variable, "_value", variable) is None:
@@ -122,28 +123,28 @@ class SetLearningRate(Wrapper):
             else:
                 variable.assign(variable / self.multiplier)
 
-    def _faster(self):
+    def _faster(self) -> list[Any]:
         """The trainable variables of the wrapped layer, also while they are frozen."""
         return [v for layer in self.layer._flatten_layers() for v in own_trainable_variables(layer)]
 
-    def call(self, inputs, mask=None, **kwargs):
+    def call(self, inputs: Any, mask: Any = None, **kwargs: Any) -> Any:
         if mask is not None and "mask" in signature(self.layer.call).parameters:
             kwargs["mask"] = mask
 
-        def faster(stored):
+        def faster(stored: Any) -> Any:
             return with_learning_rate_multiplier(stored, float(self.multiplier))
 
         outputs, losses = _call_with_replaced_weights(self.layer, self._faster(), faster, inputs, **kwargs)
         self.add_loss(losses)
         return outputs
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return self.layer.compute_mask(inputs, mask)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return self.layer.compute_output_shape(input_shape)
 
-    def compute_output_spec(self, inputs, mask=None, **kwargs):
+    def compute_output_spec(self, inputs: Any, mask: Any = None, **kwargs: Any) -> Any:
         return self.layer.compute_output_spec(inputs, **kwargs)
 
     def save_own_variables(self, store: Any) -> None:
@@ -162,20 +163,20 @@ class SetLearningRate(Wrapper):
             )
         super().load_own_variables(arrays)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "multiplier": self.multiplier}
 
 
-def _check_multiplier(k, name="lr_multiplier"):
+def _check_multiplier(k: Any, name: str = "lr_multiplier") -> None:
     if isinstance(k, str) or not k > 0:
         raise ValueError(f"`{name}` must be a positive number. Received: {name}={k!r}")
 
 
-def _divided(initializer, k):
+def _divided(initializer: Any, k: Any) -> Any:
     return lambda shape, dtype=None: initializer(shape, dtype=dtype) / k
 
 
-def _call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
+def _call_with_replaced_weights(layer: Any, variables: Any, change: Any, inputs: Any, **kwargs: Any) -> tuple[Any, Any]:
     """Calls a layer with `change(value)` instead of the values of some variables.
 
     Returns the outputs, and the losses that the layer added, if Keras does not collect them itself.

@@ -1,7 +1,9 @@
 """The losses of a CRF layer: computed with its weights, saved with it."""
 
+from typing import Any
+
 from kcrf import crf
-from kcrf.backend import OLD_HOST, keras, ops, raise_if
+from kcrf.backend import OLD_HOST, Tensor, TensorLike, keras, ops, raise_if
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot, tags_of_sparse
 
@@ -17,11 +19,13 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
     XLA on TensorFlow cannot raise: there the loss of the sentence is NaN, and it has no gradient.
     """
 
-    def __init__(self, layer=None, name=None, reduction="sum_over_batch_size", key=None):
+    def __init__(
+        self, layer: Any = None, name: str | None = None, reduction: str = "sum_over_batch_size", key: str | None = None
+    ) -> None:
         super().__init__(name=name, reduction=reduction, **_IN_FLOAT32)
         self._bind(layer, key)
 
-    def __call__(self, y_true, y_pred, sample_weight=_NOT_GIVEN):
+    def __call__(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: Any = _NOT_GIVEN) -> Tensor:
         """The losses `(batch,)`, or their weighted mean if `sample_weight` is given, even as None, as Keras does."""
         layer = self._layer_for(y_pred)
         layer.check_weights(y_pred)
@@ -43,10 +47,10 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         return ops.sum(mean) if self._is_reduced and tuple(mean.shape) == (0,) else mean  # Keras reduces no empty batch
 
     @property
-    def _is_reduced(self):
+    def _is_reduced(self) -> bool:
         return self.reduction not in (None, "none")
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         """The losses `(batch,)` for Keras' trainer, which must not be those of forbidden labels."""
         losses = self._losses(y_true, y_pred)
         forbidden = losses > _IMPOSSIBLE  # (batch,)
@@ -58,7 +62,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         )
         return ops.where(forbidden, float("nan"), losses)
 
-    def _losses(self, y_true, y_pred):
+    def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         y_pred = ops.convert_to_tensor(y_pred)
         y_true, tags = self._read(y_true, y_pred)
         wrong = self._wrong(y_true, tags, y_pred) & real_positions(y_pred)  # (batch, time)
@@ -70,12 +74,12 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         losses = self._sentence_losses(ops.where(wrong, -1, tags), y_pred)
         return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
 
-    def _read(self, y_true, y_pred):
+    def _read(self, y_true: TensorLike, y_pred: TensorLike) -> tuple[Any, Any]:
         """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32."""
         y_true = sparse_labels(y_true, y_pred)
         return y_true, tags_of_sparse(y_true, y_pred.shape[-1])
 
-    def _wrong(self, y_true, tags, y_pred):
+    def _wrong(self, y_true: TensorLike, tags: TensorLike, y_pred: TensorLike) -> Any:
         """Which labels are not valid, `(batch, time)` bool."""
         wrong = tags >= y_pred.shape[-1]
         if "float" in str(y_true.dtype):
@@ -83,24 +87,24 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             wrong = wrong | (values != ops.floor(values))  # NaN is not equal to itself
         return wrong
 
-    def _requirement(self, number):
+    def _requirement(self, number: Any) -> str:
         return (
             f"Labels must be integers below {number}, the number of tags, or negative if they are unknown. Received: "
         )
 
-    def _sentence_losses(self, tags, y_pred):
+    def _sentence_losses(self, tags: TensorLike, y_pred: TensorLike) -> Any:
         return -crf.log_likelihood(self._layer().chain(y_pred), tags)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "key": self._layer_key}
 
 
-def _first(flags):
+def _first(flags: Any) -> Any:
     """The index of the first True of flags `(n,)`; n if there is none, as in an empty batch."""
     return ops.argmax(ops.pad(flags, [[0, 1]], constant_values=True))
 
 
-def _first_label(wrong, y_true):
+def _first_label(wrong: Any, y_true: TensorLike) -> tuple[Any, Any, Any]:
     """The first label that is wrong, its sentence and its position, as scalar tensors."""
     index = _first(ops.reshape(wrong, (-1,)))
     time = ops.cast(ops.maximum(ops.shape(wrong)[1], 1), index.dtype)
@@ -116,16 +120,16 @@ class SparseLoss(SentenceLoss):
 class DenseLoss(SentenceLoss):
     """`ConditionalRandomField.dense_loss`."""
 
-    def _read(self, y_true, y_pred):
+    def _read(self, y_true: TensorLike, y_pred: TensorLike) -> tuple[Any, Any]:
         y_true = one_hot_labels(y_true, y_pred)
         return y_true, tags_of_one_hot(y_true)
 
-    def _wrong(self, y_true, tags, y_pred):
+    def _wrong(self, y_true: TensorLike, tags: TensorLike, y_pred: TensorLike) -> Any:
         positive = y_true > 0
         soft = ops.any((positive & (y_true != 1)) | (y_true != y_true), axis=-1)
         return soft | (ops.sum(ops.cast(positive, "int32"), axis=-1) > 1)
 
-    def _requirement(self, number):
+    def _requirement(self, number: Any) -> str:
         return (
             "One-hot labels must be 1 for one tag at most and 0 for all others: the loss takes no soft labels, such as "
             "label smoothing makes. Received: more than "

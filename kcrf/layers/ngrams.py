@@ -1,10 +1,11 @@
 """Emission scores of a linear model: each feature of a position has one score for each tag."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from kcrf.backend import Tensor, keras, ops
+from kcrf.backend import Tensor, TensorLike, keras, ops
+from kcrf.backend.hints import LayerOptions
 from kcrf.layers.learning_rates import LayerWithMultiplier, with_learning_rate_multiplier
 
 
@@ -36,7 +37,7 @@ class NGramScores(LayerWithMultiplier):
         dropout: float = 0.5,
         lr_multiplier: float = 10,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(lr_multiplier, **kwargs)
         for name, value in (("tags", tags), ("buckets", buckets)):
@@ -48,7 +49,7 @@ class NGramScores(LayerWithMultiplier):
         self._omit = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
         self.supports_masking = True
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         if len(input_shape) != 3:
             raise ValueError(f"NGramScores needs inputs (batch, time, features). Received: {tuple(input_shape)}")
         initializer = keras.initializers.get("zeros")
@@ -60,19 +61,19 @@ class NGramScores(LayerWithMultiplier):
         """The score of each feature for each tag, `(buckets, tags)`."""
         return ops.convert_to_tensor(self._stored) * self.multiplier
 
-    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def call(self, inputs: TensorLike, training: bool = False) -> Tensor:
         self._trained = self._trained or bool(training)
         scores = ops.take(self._stored, inputs, axis=0)  # (batch, time, features, tags)
         scores = with_learning_rate_multiplier(scores, self.multiplier)
         weights = ops.cast(ops.not_equal(inputs, 0), "float32")  # (batch, time, features)
         return ops.sum(scores * self._omit(weights, training=training)[..., None], axis=2)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.tags)
 
-    def compute_output_spec(self, inputs, training=False):
+    def compute_output_spec(self, inputs: Any, training: bool = False) -> Any:
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         own = {"tags": self.tags, "buckets": self.buckets, "dropout": self.dropout, "seed": self.seed}
         return {**super().get_config(), **own}

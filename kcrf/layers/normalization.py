@@ -35,7 +35,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         self.hidden_initializer = keras.initializers.get(hidden_initializer)
         self.supports_masking = True
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         if not self.conditional:
             return super().build(input_shape)
         if len(input_shape) != 2 or not hasattr(input_shape[0], "__len__"):
@@ -52,12 +52,12 @@ class LayerNormalization(keras.layers.LayerNormalization):
             self.gamma_dense = self._dense(shape[-1], "gamma_dense", condition, kernel_initializer="zeros")
         self.built = True
 
-    def _dense(self, units, name, input_shape, **options):
+    def _dense(self, units: int, name: str, input_shape: Any, **options: Any) -> Any:
         layer = keras.layers.Dense(units, use_bias=False, name=name, dtype=self.dtype_policy, **options)
         layer.build(input_shape)
         return layer
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         if not self.conditional:
             return super().call(inputs)
         hidden, condition = inputs
@@ -72,13 +72,13 @@ class LayerNormalization(keras.layers.LayerNormalization):
             x = x * (self.gamma + self.gamma_dense(condition))
         return x + (self.beta + self.beta_dense(condition)) if self.center else x
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if self.conditional and mask is not None else mask
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return tuple(input_shape[0] if self.conditional else input_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "conditional": self.conditional,

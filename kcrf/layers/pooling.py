@@ -1,8 +1,9 @@
 """Layers on top of an encoder: its first token, or a pooling of several of its hidden layers."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from kcrf.backend import keras, ops
+from kcrf.backend.hints import LayerOptions
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
@@ -11,17 +12,17 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 class FirstToken(keras.layers.Layer):
     """The hidden state of the first token, [CLS]: `(batch, time, hidden)` to `(batch, hidden)`, without a mask."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         return inputs[:, 0]
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return (input_shape[0], *input_shape[2:])
 
 
@@ -40,7 +41,7 @@ class LayerPooling(keras.layers.Layer):
 
     MODES = ("concat", "max", "mean", "weighted")
 
-    def __init__(self, mode: str = "concat", layers: Any = None, **kwargs: Any) -> None:
+    def __init__(self, mode: str = "concat", layers: Any = None, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         if mode not in self.MODES:
             raise ValueError(f"`mode` must be one of {self.MODES}. Received: mode={mode!r}")
@@ -50,7 +51,7 @@ class LayerPooling(keras.layers.Layer):
         self.layers = None if layers is None else [int(index) for index in layers]
         self.supports_masking = True
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         if not isinstance(input_shape[0], (list, tuple)):
             raise ValueError(f"`LayerPooling` needs a list of hidden states. Received: one of shape {input_shape}")
         count = len(input_shape)
@@ -60,7 +61,7 @@ class LayerPooling(keras.layers.Layer):
             chosen = len(self.layers or input_shape)
             self.layer_weights = self.add_weight(name="layer_weights", shape=(chosen,), initializer="zeros")
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         states = inputs if self.layers is None else [inputs[index] for index in self.layers]
         if self.mode == "concat":
             return ops.concatenate(states, axis=-1)
@@ -69,13 +70,13 @@ class LayerPooling(keras.layers.Layer):
             return ops.sum(states * ops.exp(self.layer_weights - ops.logsumexp(self.layer_weights)), axis=-1)
         return ops.max(states, axis=-1) if self.mode == "max" else ops.mean(states, axis=-1)
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if mask else None
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         chosen = input_shape if self.layers is None else [input_shape[index] for index in self.layers]
         width = sum(shape[-1] for shape in chosen) if self.mode == "concat" else chosen[0][-1]
         return (*chosen[0][:-1], width)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "mode": self.mode, "layers": self.layers and list(self.layers)}

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from kcrf.backend import Tensor, keras, replaced_on_old_host
+from kcrf.backend import Model, Tensor, TensorLike, keras, replaced_on_old_host
 from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, LIKE_BERT, encoder_settings
 from kcrf.layers import (
     Embedding,
@@ -65,7 +65,7 @@ def build_transformer_model(
     skip: Iterable[str] = (),
     ignore_invalid_weights: bool = False,
     **options: Any,
-) -> Any:
+) -> Model:
     """Builds an encoder of the BERT family and loads a checkpoint, if one is given.
 
     The inputs are `Input-Token` and `Input-Segment`, ints `(batch, time)`. A model with one kind of segment or none, as
@@ -142,7 +142,7 @@ def build_transformer_model(
         configured = encoder_settings(config_path, model, {**options, "mixout": 0.0})
         record = encoder_record(transformer.model, settings["prefix"])
         record.config |= {name: configured[name] for name in ("dropout_rate", "attention_dropout_rate")}
-    return transformer.model if return_keras_model else transformer
+    return transformer.model if return_keras_model else cast(Model, transformer)
 
 
 class Transformer:
@@ -205,7 +205,7 @@ class Transformer:
         if vocab.is_file():
             encoder_record(self.model, self.config["prefix"]).vocab_path = vocab
 
-    def apply(self, layer: Any, inputs: Tensor, name: str, **arguments: Any) -> Tensor:
+    def apply(self, layer: Any, inputs: TensorLike, name: str, **arguments: Any) -> Tensor:
         """Calls the layer of this name. If there is none yet, `layer(name=..., **arguments)` makes it."""
         name = self.config["prefix"] + name
         if name not in self.layers:
@@ -216,7 +216,7 @@ class Transformer:
         """The names in Google's checkpoints of the encoder's variables: a dict by path."""
         return checkpoint_names(encoder_record(self.model, self.config["prefix"]), variables_by_path(self.model))
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         """Sizes by bert4keras' names: `hidden_size`, `num_hidden_layers`, `vocab_size` and others of `config`."""
         if name in _SIZES:
             return self.config[name]
@@ -237,25 +237,25 @@ class Transformer:
         """A new initializer like those of the encoder, for layers on top of it."""
         return TruncatedNormal(stddev=self.config["initializer_range"])
 
-    def _dense(self, inputs, units, name, activation=None):
+    def _dense(self, inputs: Any, units: int, name: str, activation: Any = None) -> Any:
         arguments = {"mixout": self.config["mixout"], "kernel_initializer": self.initializer}
         return self.apply(dense, inputs, name, units=units, activation=activation, **arguments)
 
-    def _norm(self, inputs, name):
+    def _norm(self, inputs: Any, name: str) -> Any:
         return self.apply(LayerNormalization, inputs, name, epsilon=self.config["layer_norm_eps"])
 
-    def _dropout(self, inputs, name):
+    def _dropout(self, inputs: Any, name: str) -> Any:
         rate = self.config["dropout_rate"]
         return self.apply(keras.layers.Dropout, inputs, name, rate=rate) if rate else inputs
 
-    def _inputs(self):
+    def _inputs(self) -> list[Any]:
         names = ["Input-Token"]
         names += ["Input-Segment"] * (self.config["segment_vocab_size"] > 1)
         names += ["Input-Position"] * bool(self.config["custom_position_ids"])
         shape = (self.config["sequence_length"],)
         return [keras.Input(shape, dtype="int32", name=self.config["prefix"] + name) for name in names]
 
-    def apply_embeddings(self, inputs: Tensor) -> Tensor:
+    def apply_embeddings(self, inputs: TensorLike) -> Tensor:
         """The embeddings of a list of inputs like `Transformer.inputs`, by the layers of this encoder."""
         config, width, inputs = self.config, self.config["embedding_size"], list(inputs)
         x = self.apply(
@@ -299,7 +299,7 @@ class Transformer:
             self._positions = self.apply(RelativePositionEmbedding, x, name, output_dim=size)
         return x
 
-    def apply_main_layers(self, inputs: Tensor, index: int) -> Tensor:
+    def apply_main_layers(self, inputs: TensorLike, index: int) -> Tensor:
         """The output of the transformer layer of this index for other hidden states `(batch, time, hidden_size)`.
 
         The inputs are those with which `apply_embeddings` was called last.
@@ -329,16 +329,16 @@ class Transformer:
         )
         return self._residual(x, transformed, block + "FeedForward")
 
-    def _residual(self, x, change, name):
+    def _residual(self, x: Any, change: Any, name: str) -> Any:
         x = self.apply(ResidualAdd, [x, self._dropout(change, name + "-Dropout")], name + "-Add")
         return self._norm(x, name + "-Norm")
 
-    def _chosen(self, output_layers):
+    def _chosen(self, output_layers: Any) -> list[Any]:
         if isinstance(output_layers, int | str):
             raise ValueError(f"`output_layers` must be a list, as in [-1]. Received: output_layers={output_layers!r}")
         return [self._hidden_state(index) for index in output_layers]
 
-    def _hidden_state(self, index):
+    def _hidden_state(self, index: int) -> Any:
         count = len(self.hidden_states)
         if index == "embeddings":
             return self.embedded
@@ -348,7 +348,7 @@ class Transformer:
             )
         return self.hidden_states[index]
 
-    def _heads(self):
+    def _heads(self) -> Any:
         config, x, outputs = self.config, self.hidden_states[-1], []
         if config["with_pool"]:
             outputs.append(self.apply_pooler(x))
@@ -371,7 +371,7 @@ class Transformer:
             outputs.append(self._dense(y, 1, "Discriminator-Prediction", activation))
         return outputs
 
-    def apply_pooler(self, x: Tensor) -> Tensor:
+    def apply_pooler(self, x: TensorLike) -> Tensor:
         """The output of the pooler for a hidden state, `(batch, hidden_size)`; with NSP probabilities `(batch, 2)`."""
         config = self.config
         x = self.apply(FirstToken, x, "Pooler")
@@ -381,12 +381,12 @@ class Transformer:
         )
 
 
-def _head_activation(default, option):
+def _head_activation(default: Any, option: Any) -> Any:
     """The activation of a head: `with_mlm=True` means its default, `with_mlm="linear"` a linear one."""
     return default if option is True else option
 
 
-def _activation(name):
+def _activation(name: str) -> Any:
     """The activation function that a configuration names, or Keras' name of it."""
     plain = ACTIVATIONS[name]
     return {"gelu": gelu_erf, "gelu_tanh": gelu_tanh}.get(plain, plain)

@@ -1,10 +1,12 @@
 """Finds the encoder in a model that contains it, by the name of its token embedding."""
 
+from typing import Any
+
 from kcrf.backend import path_of
 from kcrf.models.names import variable_mapping
 
 
-def encoder_record(model, prefix=""):
+def encoder_record(model: Any, prefix: str = "") -> Any:
     """The `EncoderRecord` of the encoder in a model, found by the name of its token embedding."""
     layers = {id(layer): layer for layer in model._flatten_layers() if layer.name == f"{prefix}Embedding-Token"}
     records = [record for layer in layers.values() if (record := getattr(layer, "encoder_record", None)) is not None]
@@ -20,12 +22,12 @@ def encoder_record(model, prefix=""):
     return records[0]
 
 
-def checkpoint_names(record, variables):
+def checkpoint_names(record: Any, variables: Any) -> dict[str, Any]:
     """The names in Google's checkpoints of those variables that belong to the encoder: a dict by path."""
     names = variable_mapping(record.config) if record.names is None else record.names
     return {path: name for path, name in names.items() if path in variables}
 
 
-def variables_by_path(model):
+def variables_by_path(model: Any) -> dict[str, Any]:
     """The variables of a model, a dict by path."""
     return {path_of(variable): variable for variable in model.variables}

@@ -75,17 +75,17 @@ class LoadReport:
 
 
 def load_checkpoint(
-    model,
-    path,
-    prefix="",
-    skip_top_layers=0,
-    skip_pooler=None,
-    skip=(),
-    ignore_invalid_weights=False,
-    keep_tokens=None,
-    compound_tokens=None,
-    keep_old=True,
-):
+    model: Any,
+    path: Any,
+    prefix: str = "",
+    skip_top_layers: int = 0,
+    skip_pooler: Any = None,
+    skip: Any = (),
+    ignore_invalid_weights: bool = False,
+    keep_tokens: Any = None,
+    compound_tokens: Any = None,
+    keep_old: bool = True,
+) -> Any:
     """Loads a checkpoint into the encoder of a model, after a check of all names and shapes.
 
     With `keep_old` all arrays are read before the first is assigned, so that a damaged file changes nothing. The other
@@ -115,7 +115,7 @@ def load_checkpoint(
     return report
 
 
-def _check_output_matrix(names, stored, arrays, source):
+def _check_output_matrix(names: Any, stored: Any, arrays: Any, source: Any) -> None:
     """Raises ValueError if the hidden tokens of a checkpoint are predicted by another matrix than the embeddings."""
     name = next((name for name in stored if name.endswith(OUTPUT_MATRICES)), None)
     if name is None or OUTPUT_BIAS not in names.values() or WORD_EMBEDDINGS not in arrays:
@@ -127,7 +127,7 @@ def _check_output_matrix(names, stored, arrays, source):
         )
 
 
-def _needed(unused, names, config):
+def _needed(unused: Any, names: Any, config: dict[str, Any]) -> Any:
     """The unused arrays that the hidden states depend on; not those of layers that the model lacks."""
     parts = {layer_owner(name) for name in names}
     needed = []
@@ -140,7 +140,7 @@ def _needed(unused, names, config):
     return needed
 
 
-def _sort_out(names, variables, skipped, source, report):
+def _sort_out(names: Any, variables: Any, skipped: Any, source: Any, report: Any) -> Any:
     """Adds the arrays that cannot or must not be loaded to the report. Returns the others, a dict from path to name."""
     to_load = {}
     for path, name in names.items():
@@ -186,14 +186,14 @@ class _CheckpointArrays:
     A compound token is the mean of a list of tokens, or of a tuple of such a list and of their weights.
     """
 
-    def __init__(self, arrays, keep_tokens=None, compound_tokens=None):
+    def __init__(self, arrays: Any, keep_tokens: Any = None, compound_tokens: Any = None) -> None:
         self.arrays, self.keep = arrays, keep_tokens
         self.compound = [item if isinstance(item, tuple) else (item, None) for item in compound_tokens or []]
         # The first albert_zh widens word embeddings before positions are added. The product of the two tables is the
         # same as one wide table.
         self.is_factored = f"{EMBEDDING_MAPPING}/kernel" in arrays and f"{EMBEDDING_MAPPING}/bias" not in arrays
 
-    def shape(self, name, expected_shape):
+    def shape(self, name: str, expected_shape: Any) -> Any:
         """The shape that `read` will return for a variable of shape `wanted`; nothing is read."""
         shape = tuple(self.arrays.shape(name))
         if name == TRANSPOSED:
@@ -207,7 +207,7 @@ class _CheckpointArrays:
             return (expected_shape[0], *shape[1:])
         return shape
 
-    def read(self, name, expected_shape):
+    def read(self, name: str, expected_shape: Any) -> Any:
         array = self.arrays[name]
         if np.issubdtype(array.dtype, np.integer):
             raise ValueError(f"{name}: the weights of a model must be floats, not quantized. Received: {array.dtype}")
@@ -219,7 +219,7 @@ class _CheckpointArrays:
             return self._select_tokens(array)
         return array[: expected_shape[0]] if name.endswith(POSITION_EMBEDDINGS) else array
 
-    def _select_tokens(self, array):
+    def _select_tokens(self, array: Any) -> Any:
         if self.keep is not None:
             _check_tokens("keep_tokens", self.keep, len(array))
             array = array[self.keep]
@@ -228,20 +228,20 @@ class _CheckpointArrays:
         added = [np.average(array[list(rows)], axis=0, weights=weights) for rows, weights in self.compound]
         return np.concatenate([array, np.asarray(added, array.dtype)]) if added else array
 
-    def unused(self, names):
+    def unused(self, names: Any) -> list[Any]:
         """The names of the arrays that none of the given names needs."""
         factors = {f"{EMBEDDING_MAPPING}/kernel"} if self.is_factored else set()
         return sorted(set(self.arrays) - set(names) - factors)
 
 
-def _check_tokens(name, tokens, count):
+def _check_tokens(name: str, tokens: Any, count: int) -> None:
     """Raises ValueError unless there are tokens, all among the first `count`."""
     if not len(tokens) or min(tokens) < 0 or max(tokens) >= count:
         outside = next((token for token in tokens if not 0 <= token < count), "no token")
         raise ValueError(f"`{name}` must be at least 0 and below {count}, the tokens there. Received: {outside}")
 
 
-def _paths_on_top(names, config, top_layers, pooler):
+def _paths_on_top(names: Any, config: dict[str, Any], top_layers: Any, pooler: Any) -> set[Any]:
     """The paths of the variables of the top layers, and of the pooler where it goes with them."""
     depth, prefix = config["num_hidden_layers"], config["prefix"]
     try:
@@ -260,7 +260,7 @@ def _paths_on_top(names, config, top_layers, pooler):
     return {path for path in names if path.startswith(tuple(parts))}
 
 
-def _matching_paths(names, patterns):
+def _matching_paths(names: Any, patterns: Any) -> Any:
     """The paths of the variables in whose path or checkpoint name a regular expression is found."""
     paths = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
@@ -274,7 +274,7 @@ def _matching_paths(names, patterns):
     return paths
 
 
-def fresh_value(path, shape, stddev):
+def fresh_value(path: Any, shape: Any, stddev: Any) -> Any:
     """Fresh values for a variable. Every call draws with a new seed."""
     leaf = path.rpartition("/")[2]
     if leaf in ("kernel", "embeddings"):
@@ -282,12 +282,12 @@ def fresh_value(path, shape, stddev):
     return np.ones(shape, "float32") if leaf == "gamma" else np.zeros(shape, "float32")
 
 
-def _draw_anew(variables, paths, config):
+def _draw_anew(variables: Any, paths: list[str], config: dict[str, Any]) -> None:
     for path in paths:
         _assign(variables, path, fresh_value(path, variables[path].shape, config["initializer_range"]))
 
 
-def _assign(variables, path, value):
+def _assign(variables: Any, path: Any, value: Any) -> None:
     """Sets a variable, and where it has mixout the prior that mixout goes back to."""
     variables[path].assign(value)
     prior = path.removesuffix("kernel") + "prior"
@@ -295,6 +295,6 @@ def _assign(variables, path, value):
         variables[prior].assign(ops.copy(value))  # JAX may donate the buffer of one of them: each needs its own
 
 
-def _shortened(names):
+def _shortened(names: Any) -> Any:
     names = list(names)
     return "; ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")

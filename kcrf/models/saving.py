@@ -44,7 +44,7 @@ def save_pretrained(model: Any, folder: str | PathLike[str], vocab: Any = None, 
     _write_vocab(folder / "vocab.txt", record.vocab_path if vocab is None else vocab)
 
 
-def _write_vocab(path, vocab):
+def _write_vocab(path: Any, vocab: Any) -> None:
     if isinstance(vocab, (str, os.PathLike)):
         with suppress(shutil.SameFileError):  # saved into the folder that it was loaded from
             shutil.copyfile(vocab, path)
@@ -57,7 +57,7 @@ def save_weights_as_checkpoint(model: Any, filename: str | PathLike[str], prefix
     checkpoints.write_tf_checkpoint(filename, _google_arrays(model, prefix))
 
 
-def _google_arrays(model, prefix):
+def _google_arrays(model: Any, prefix: str) -> Any:
     """The weights of an encoder under Google's names and in Google's shapes."""
     variables, arrays = variables_by_path(model), {}
     for path, name in checkpoint_names(encoder_record(model, prefix), variables).items():
@@ -66,5 +66,5 @@ def _google_arrays(model, prefix):
     return arrays
 
 
-def _write_text(path, text):
+def _write_text(path: Any, text: str) -> None:
     write_aside(path, lambda aside: aside.write_text(text, encoding="utf-8"))

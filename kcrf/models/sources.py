@@ -3,12 +3,13 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kcrf.checkpoints.configs import has_config
 from kcrf.checkpoints.open import has_checkpoint
 
 
-def complete_sources(config_path, checkpoint_path):
+def complete_sources(config_path: Any, checkpoint_path: Any) -> tuple[Any, Any]:
     """The configuration and the checkpoint, each taken from the folder of the other if it is None."""
     if config_path is None and _is_folder(checkpoint_path) and has_config(checkpoint_path):
         return checkpoint_path, checkpoint_path
@@ -19,5 +20,5 @@ def complete_sources(config_path, checkpoint_path):
     return config_path, None
 
 
-def _is_folder(path):
+def _is_folder(path: Any) -> Any:
     return isinstance(path, (str, os.PathLike)) and Path(path).is_dir()

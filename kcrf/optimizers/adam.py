@@ -96,7 +96,7 @@ class Adam(PathAware, Optimizer):
         """The dict from patterns to factors; None if there are no patterns."""
         return dict(self._lr_multipliers) or None
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         """Creates the moments and reads the settings of each variable by its path, which TensorFlow's steps lack."""
         if self.built:
             return
@@ -110,14 +110,14 @@ class Adam(PathAware, Optimizer):
             for v, setting in zip(variables, settings, strict=True)
         ]
 
-    def _settings(self, paths):
+    def _settings(self, paths: list[str]) -> list[Any]:
         rates = multipliers(dict(self._lr_multipliers), paths)
         return [{"multiplier": rate, "decayed": False, "prior": False} for rate in rates]
 
-    def _rate_of(self, index):
+    def _rate_of(self, index: int) -> Any:
         return self._rates[index]
 
-    def _corrections(self):
+    def _corrections(self) -> Any:
         """1 / (1 - beta^t) for both moments, 1 without correction. `expm1` is exact where beta^t is close to 1."""
         if not self.bias_correction:
             return 1.0, 1.0
@@ -125,7 +125,7 @@ class Adam(PathAware, Optimizer):
         logs = (math.log(beta) if beta else -math.inf for beta in (self.beta_1, self.beta_2))
         return tuple(-1 / ops.expm1(step * log) for log in logs)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = self._get_variable_index(variable)
         m, v, prior = self._momentums[index], self._velocities[index], self._priors[index]
         dtype = variable.dtype
@@ -140,13 +140,13 @@ class Adam(PathAware, Optimizer):
             update = update + self._prior_rate * (variable - prior)
         self.assign_sub(variable, ops.cast(learning_rate, dtype) * self._rates[index] * update)
 
-    def _backend_update_step(self, grads, variables, learning_rate):
+    def _backend_update_step(self, grads: Any, variables: Any, learning_rate: Any) -> Any:
         # PyTorch does not fuse operations, so one call updates all variables. Subclasses may have their own step.
         if backend_name() == "torch" and type(self).update_step is Adam.update_step:
             return self._torch_update_step(grads, variables, ops.convert_to_tensor(learning_rate))
         return super()._backend_update_step(grads, variables, learning_rate)
 
-    def _torch_update_step(self, grads, variables, learning_rate):
+    def _torch_update_step(self, grads: Any, variables: Any, learning_rate: Any) -> None:
         import torch
 
         indices = [self._get_variable_index(variable) for variable in variables]
@@ -166,7 +166,7 @@ class Adam(PathAware, Optimizer):
             self._torch_pull(indices, weights, updates, learning_rate * self._prior_rate)
             self._torch_subtract(indices, weights, updates, learning_rate)
 
-    def _torch_pull(self, indices, weights, updates, rate):
+    def _torch_pull(self, indices: Any, weights: Any, updates: Any, rate: Any) -> None:
         import torch
 
         pulled = [n for n, i in enumerate(indices) if self._priors[i] is not None]
@@ -176,7 +176,7 @@ class Adam(PathAware, Optimizer):
             torch._foreach_mul_(distances, rate)
             torch._foreach_add_([updates[n] for n in pulled], distances)
 
-    def _torch_subtract(self, indices, weights, updates, learning_rate):
+    def _torch_subtract(self, indices: Any, weights: Any, updates: Any, learning_rate: Any) -> None:
         import torch
 
         groups = {}
@@ -188,7 +188,7 @@ class Adam(PathAware, Optimizer):
                 torch._foreach_mul_(group, 1 - learning_rate * (rate * decay))
             torch._foreach_add_(group, [updates[n] for n in members], alpha=-rate)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         names = ("beta_1", "beta_2", "epsilon", "bias_correction", "lr_multipliers")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
@@ -257,7 +257,7 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
         self._prior_rate = float(prior_weight_decay_rate)
         self._prior_variables = _prior_choice(prior_variables)
 
-    def _settings(self, paths):
+    def _settings(self, paths: list[str]) -> Any:
         settings = super()._settings(paths)
         excluded = matches_any(self._undecayed, paths, "exclude_from_weight_decay", may_miss=USUAL_EXCLUSIONS)
         pulled = self._pulled(paths, excluded) if self._prior_rate else [False] * len(paths)
@@ -266,7 +266,7 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
             setting["prior"] = pull
         return settings
 
-    def _pulled(self, paths, excluded):
+    def _pulled(self, paths: list[str], excluded: Any) -> Any:
         chosen = self._prior_variables
         if chosen is None:
             return [not out for out in excluded]
@@ -276,7 +276,7 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
         patterns = [f"^{re.escape(entry)}$" if entry in paths else entry for entry in chosen]
         return matches_any(patterns, paths, "prior_variables")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "weight_decay_rate": self._decay_rate,
@@ -286,12 +286,12 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
         }
 
 
-def _plain(chosen):
+def _plain(chosen: Any) -> Any:
     """The choice as plain lists and dicts for JSON, without the wrappers of Keras."""
     return {"loaded": list(chosen["loaded"])} if isinstance(chosen, dict) else chosen and list(chosen)
 
 
-def _prior_choice(chosen):
+def _prior_choice(chosen: Any) -> Any:
     """The patterns, None, or `{"loaded": paths}` from a load report or from a model that carries one."""
     if chosen is None or isinstance(chosen, (str, list, tuple)):
         return chosen and as_patterns(chosen)

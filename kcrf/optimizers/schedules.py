@@ -33,12 +33,12 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: Any) -> Tensor:
         return self.peak * broken_line(step, self.points)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         points = {str(step): factor for step, factor in self.points.items()}  # JSON has no integer keys
         return {"points": points, "peak": self.peak, "name": self.name}
 
 
-def broken_line(step, points):
+def broken_line(step: Any, points: Any) -> Any:
     """Interpolates between sorted points, and from (0, 0) if none is at 0; constant after the last."""
     step = ops.cast(step, "float32")
     corners = list(points.items()) if 0 in points else [(0, 0.0), *points.items()]
@@ -76,11 +76,11 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
         rise = ops.minimum(step / max(self.steps, 1), 1.0) if self.steps else 1.0
         return rise * self._rate(ops.maximum(step - self.steps, 0.0))
 
-    def _rate(self, step):
+    def _rate(self, step: Any) -> Any:
         """The learning rate this many steps after the warmup."""
         return ops.cast(self.then(step) if callable(self.then) else self.then, "float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         then = keras.optimizers.schedules.serialize(self.then) if callable(self.then) else self.then
         return {"steps": self.steps, "then": then, "name": self.name}
 
@@ -122,11 +122,11 @@ class WarmupLinearDecay(Warmup):
         fall = self.peak * ops.maximum((self.total - step) / self.total, 0.0)
         return ops.where(step < self.steps, self.peak * step / max(self.steps, 1), fall)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
         return {**config, "bert_jump": self.bert_jump, "name": self.name}
 
 
-def _check_steps(warmup, total):
+def _check_steps(warmup: Any, total: Any) -> None:
     if not 0 <= warmup < total:
         raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")

@@ -19,10 +19,12 @@ _KERAS_HUB = (
 )
 
 
-class ExcludesFromDecay:
+_Mixin: Any = object  # mixed into optimizers of Keras, which have no hints
+
+
+class ExcludesFromDecay(_Mixin):
     """Mixin for optimizers whose attribute `_undecayed` has patterns of the variables that are not decayed."""
 
-    built: bool
     _undecayed: tuple[Any, ...]
 
     def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
@@ -40,59 +42,59 @@ class ExcludesFromDecay:
         self._undecayed = (*self._undecayed, *exact, *(var_names or ()))
 
 
-class PathAware:
+class PathAware(_Mixin):
     """Mixin for optimizers: schedules count optimizer steps, gradients are dense, and `variable_table` works."""
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
         """Keras' `apply` on dense gradients: Keras would clip by the norm of slices, one per token of an embedding."""
         return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
 
-    def finalize_variable_values(self, var_list):
+    def finalize_variable_values(self, var_list: Any) -> None:
         """Called by Keras at the end of `fit`: with `use_ema`, copies of the averages become the weights."""
         super().finalize_variable_values(var_list)
         if self.use_ema:  # without a copy they share buffers, and on JAX the next `fit` fails
             for variable in var_list:
                 variable.assign(ops.copy(variable))
 
-    def _get_current_learning_rate(self):
+    def _get_current_learning_rate(self) -> Any:
         # Keras counts batches here, even those that only accumulate gradients.
         if isinstance(self._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
             return self._learning_rate(self.iterations)
         return super()._get_current_learning_rate()
 
-    def _rate_of(self, index):
+    def _rate_of(self, index: int) -> float:
         return 1.0
 
-    def variable_settings(self, paths):
+    def variable_settings(self, paths: list[str]) -> Any:
         """One dict per path: `multiplier` of the learning rate, `decayed`, and `prior` (decay to the initial value)."""
         return self._settings(paths)
 
-    def _settings(self, paths):
+    def _settings(self, paths: list[str]) -> list[Any]:
         return [{"multiplier": 1.0, "decayed": bool(self.weight_decay), "prior": False} for _ in paths]
 
 
-def _dense(gradient):
+def _dense(gradient: Any) -> Any:
     return ops.add(gradient, 0.0) if hasattr(gradient, "dense_shape") else gradient
 
 
-def as_patterns(patterns):
+def as_patterns(patterns: Any) -> Any:
     """A tuple of patterns from a list, from a single pattern, or from None."""
     return (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
 
 
-def matches_any(patterns, paths, argument, may_miss=()):
+def matches_any(patterns: Any, paths: list[str], argument: Any, may_miss: Any = ()) -> list[Any]:
     """For each path, whether a pattern matches it. A pattern that matches none, and is not in `may_miss`, raises."""
     matches = [_matches(pattern, paths, argument, may_miss) for pattern in patterns]
     return [any(of_pattern[i] for of_pattern in matches) for i in range(len(paths))]
 
 
-def multipliers(factors, paths, argument="lr_multipliers"):
+def multipliers(factors: Any, paths: list[str], argument: str = "lr_multipliers") -> list[Any]:
     """For each path, the product of the factors of all patterns that match it. Raises as `matches_any`."""
     matches = [(_matches(pattern, paths, argument), factor) for pattern, factor in factors.items()]
     return [prod(factor for of_pattern, factor in matches if of_pattern[i]) * 1.0 for i in range(len(paths))]
 
 
-def _matches(pattern, paths, argument, may_miss=()):
+def _matches(pattern: Any, paths: list[str], argument: Any, may_miss: Any = ()) -> Any:
     try:
         matches = [re.search(pattern, path) is not None for path in paths]
     except re.error as error:
@@ -144,11 +146,11 @@ def layerwise_decay(model: Any, decay: float, decay_top: bool = True) -> dict[st
     return dict(reversed(factors.items()))
 
 
-def _pattern(member):
+def _pattern(member: Any) -> Any:
     return member if isinstance(member, str) else f"(^|/){re.escape(member.name)}/"
 
 
-def _depth_groups(model):
+def _depth_groups(model: Any) -> Any:
     """Patterns from the embeddings up to the top layer; a group without trainable variables is an empty list."""
     paths = [path_of(v) for v in model.weights]
     trained = [path_of(v) for v in model.trainable_variables]
@@ -169,7 +171,7 @@ def _depth_groups(model):
     )
 
 
-def _stacks(paths):
+def _stacks(paths: list[str]) -> Any:
     """The names of bert4keras with each prefix that occurs, or those of keras-hub."""
     hits = (re.search(r"(^|/)([^/]*)Transformer-\d+-", path) for path in paths)
     prefixes = dict.fromkeys(re.escape(hit.group(2)) for hit in hits if hit)
@@ -181,21 +183,19 @@ class VariableTable(list):
 
     caption: str | None = None
 
-    def __rich__(self):
+    def __rich__(self) -> Any:
         from rich.table import Table
 
         table = Table(caption=self.caption, caption_justify="left")
-        for name, justify in (("path", "left"), ("shape", "left"), ("multiplier", "right")):
-            table.add_column(name, justify=justify, overflow="fold")
-        for name in ("decayed", "prior", "origin"):
-            table.add_column(name)
+        for name in ("path", "shape", "multiplier", "decayed", "prior", "origin"):
+            table.add_column(name, justify="right" if name == "multiplier" else "left", overflow="fold")
         for row in self:
             rate = "frozen" if row["multiplier"] is None else f"{row['multiplier']:.4g}"
             flags = ["yes" if row[name] else "" for name in ("decayed", "prior")]
             table.add_row(row["path"], str(row["shape"]), rate, *flags, row["origin"] or "")
         return table
 
-    def __str__(self):
+    def __str__(self) -> Any:
         from rich.console import Console
 
         console = Console(width=120)
@@ -233,7 +233,7 @@ def variable_table(model: Any, optimizer: Any = None) -> "VariableTable":
     return rows
 
 
-def _origin(path, report):
+def _origin(path: Any, report: Any) -> str | None:
     if report is None:
         return None
     if path in report["loaded"]:
@@ -241,7 +241,7 @@ def _origin(path, report):
     return "re-initialized" if path in report["reinitialized"] else "new"
 
 
-def load_report(model):
+def load_report(model: Any) -> dict[str, Any] | None:
     """The paths of the variables that were `loaded` and `reinitialized`, a dict of sets; None if nothing was loaded."""
     records = [getattr(layer, "encoder_record", None) for layer in model._flatten_layers()]
     reports = [getattr(model, "kcrf_load_report", None), *(record.report for record in records if record)]
@@ -259,13 +259,13 @@ def load_report(model):
     return {name: set(origins[name]) for name in _ORIGINS}
 
 
-def copy_of(variable):
+def copy_of(variable: Any) -> Any:
     """An initializer that copies the current value of a model variable into an optimizer variable."""
     # A real copy: JAX donates the buffers of model and optimizer, and no buffer can be donated twice.
     return lambda shape, dtype=None: ops.stop_gradient(ops.copy(variable))
 
 
-def copies_in(optimizer, variable):
+def copies_in(optimizer: Any, variable: Any) -> Any:
     """The optimizer's slow weights, averages and priors of a model variable, which must be scaled with it.
 
     Of an optimizer that made no update yet, all variables that equal the model variable.
@@ -286,7 +286,7 @@ def copies_in(optimizer, variable):
     return copies
 
 
-def _index_in(optimizer, variable):
+def _index_in(optimizer: Any, variable: Any) -> Any:
     """The index of a variable in the lists of an optimizer. None if the optimizer is not built or does not train it."""
     trained = optimizer._trainable_variables if optimizer.built else []
     return next((index for index, other in enumerate(trained) if other is variable), None)

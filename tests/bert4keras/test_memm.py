@@ -316,7 +316,7 @@ def test_what_cannot_work_is_refused(make, message):
 
 
 def test_it_has_no_scores_for_first_and_last_tags():
-    with pytest.raises(TypeError, match="`MaximumEntropyMarkovModel` has no argument `use_boundary`: use"):
+    with pytest.raises(TypeError, match="`MaximumEntropyMarkovModel` has no argument `use_boundary`"):
         MaximumEntropyMarkovModel(use_boundary=True)
 
 
