@@ -81,7 +81,8 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
     ) -> None:
         for name in _OF_CRF_ALONE & kwargs.keys():
             raise TypeError(
-                f"`MaximumEntropyMarkovModel` has no argument `{name}`, `ConditionalRandomField` has. Received: {kwargs}"
+                f"`MaximumEntropyMarkovModel` has no argument `{name}`: use `ConditionalRandomField`. "
+                f"Received: {kwargs}"
             )
         super().__init__(lr_multiplier, False, None, transition_initializer, **kwargs)
         if hidden_dim is not None and hidden_dim < 1:
