@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kcrf.backend import Tensor, loop_ops, ops, scan
+from kcrf.backend import TensorLike, loop_ops, ops, scan
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import MaxBlocks, number_of_blocks
 from kcrf.crf.trellis import Trellis, tags_first, time_first
@@ -11,27 +11,27 @@ from kcrf.crf.trellis import Trellis, tags_first, time_first
 _MANY_TAGS = 64  # with more tags, a table (tags, tags, batch) does not fit into the processor's cache
 
 
-def _max_product(scores: Tensor) -> Callable[[Tensor], Tensor]:
+def _max_product(scores: TensorLike) -> Callable[[TensorLike], TensorLike]:
     """The function `x (..., from, batch) -> max over from of x + scores (from, to)`, `(..., to, batch)`."""
     if scores.shape[0] > _MANY_TAGS:
         return lambda columns: ops.transpose(loop_ops.max(ops.transpose(columns)[:, :, None] + scores, axis=1))
     return lambda columns: loop_ops.max(columns[..., None, :] + scores[:, :, None], axis=-3)
 
 
-def best_path(trellis: Trellis) -> Tensor:
+def best_path(trellis: Trellis) -> TensorLike:
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
     blocks = number_of_blocks(trellis, "max")
     tags = _in_blocks(trellis, blocks) if blocks > 1 else _in_one_loop(trellis)  # (time, batch)
     return ops.where(trellis.mask, ops.cast(time_first(tags), "int32"), -1)
 
 
-def _in_one_loop(trellis: Trellis) -> Tensor:
+def _in_one_loop(trellis: Trellis) -> TensorLike:
     """The tags of the best path, `(time, batch)`, undefined where masked."""
     step, first, inputs = _forward(trellis)
     last, before = scan(lambda state, row: (step(state, row), state), first, inputs)
     onward = ops.transpose(trellis.transitions)  # (to, from)
 
-    def backward(tag: Tensor, inputs: Any) -> Any:
+    def backward(tag: TensorLike, inputs: Any) -> Any:
         before, link = inputs  # (batch, tags), (batch,)
         best = loop_ops.argmax(before + loop_ops.take(onward, tag, axis=0), axis=-1)  # (batch, from) -> (batch,)
         return loop_ops.where(link, best, tag), tag
@@ -40,12 +40,12 @@ def _in_one_loop(trellis: Trellis) -> Tensor:
     return scan(backward, _last_tag(trellis, last), inputs, reverse=True)[1]
 
 
-def _in_blocks(trellis: Trellis, blocks: int) -> Tensor:
+def _in_blocks(trellis: Trellis, blocks: int) -> TensorLike:
     recursion = MaxBlocks(blocks)
     step, first, inputs = _forward(trellis.padded(blocks))
     tags = ops.arange(trellis.size, dtype="int32")[:, None]  # (tags, 1)
 
-    def pointers(before: Tensor, inputs: Any) -> Tensor:
+    def pointers(before: TensorLike, inputs: Any) -> TensorLike:
         scores = before[:, None] + trellis.transitions[:, :, None]  # (from, to, batch)
         is_best = scores == loop_ops.max(scores, axis=0, keepdims=True)
         best = loop_ops.min(
@@ -57,11 +57,13 @@ def _in_blocks(trellis: Trellis, blocks: int) -> Tensor:
     return recursion.follow(back_pointers, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
 
 
-def _forward(trellis: Trellis) -> tuple[Callable[[Tensor, Any], Tensor], Tensor, tuple[Tensor, Tensor]]:
+def _forward(
+    trellis: Trellis,
+) -> tuple[Callable[..., TensorLike], TensorLike, tuple[TensorLike, TensorLike]]:
     """The step to the best scores `(..., tags, batch)` up to a constant, the first state, and the inputs of steps."""
     best = _max_product(trellis.transitions)
 
-    def step(before: Tensor, inputs: Any) -> Tensor:
+    def step(before: TensorLike, inputs: Any) -> TensorLike:
         emission, link = inputs  # (tags, batch), (1, batch)
         state = loop_ops.where(link, best(before), before) + emission  # (..., tags, batch)
         return state - loop_ops.max(state, axis=tuple(range(len(state.shape) - 1)), keepdims=True)
@@ -70,11 +72,11 @@ def _forward(trellis: Trellis) -> tuple[Callable[[Tensor, Any], Tensor], Tensor,
     return step, first, (tags_first(trellis.emissions), time_first(trellis.linked)[:, None])
 
 
-def _last_tag(trellis: Trellis, last: Tensor) -> Tensor:
+def _last_tag(trellis: Trellis, last: TensorLike) -> TensorLike:
     return loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1)  # (batch, tags) -> (batch,)
 
 
-def best_paths(trellis: Trellis, k: int) -> tuple[Tensor, Tensor]:
+def best_paths(trellis: Trellis, k: int) -> tuple[TensorLike, TensorLike]:
     """The tags of the k best paths, `(batch, k, time)`, -1 where masked, and whether each path exists, `(batch, k)`."""
     history, values, tag, rank = _best_prefixes(trellis, k)
 
@@ -94,13 +96,13 @@ def best_paths(trellis: Trellis, k: int) -> tuple[Tensor, Tensor]:
     return tags, (values > IS_FORBIDDEN) & (trellis.occupied[:, None] | alone) | alone
 
 
-def _best_prefixes(trellis: Trellis, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _best_prefixes(trellis: Trellis, k: int) -> tuple[TensorLike, TensorLike, TensorLike, TensorLike]:
     """The k best prefixes that end in each tag: scores `(time, batch, tags, k)` up to a constant.
 
     Also of the k best paths, `(batch, k)` each: the score up to a constant, the last tag, the rank among its prefixes.
     """
 
-    def step(state: Tensor, inputs: Any) -> Any:
+    def step(state: TensorLike, inputs: Any) -> Any:
         emission, link = inputs  # (batch, tags), (batch, 1)
         arrived = _best(_merge(state[:, None] + moves[..., None]), k)[0]  # (batch, to, from * k) -> (batch, to, k)
         state = ops.where(link[:, :, None], arrived, state) + emission[:, :, None]  # (batch, tags, k)
@@ -115,11 +117,11 @@ def _best_prefixes(trellis: Trellis, k: int) -> tuple[Tensor, Tensor, Tensor, Te
     return history, values - values[:, :1], picked // k, picked % k
 
 
-def _merge(x: Tensor) -> Tensor:
+def _merge(x: TensorLike) -> TensorLike:
     return ops.reshape(x, (-1, *x.shape[1:-2], x.shape[-2] * x.shape[-1]))
 
 
-def _best(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def _best(x: TensorLike, k: int) -> tuple[TensorLike, TensorLike]:
     """The k largest values of the last axis, and their int32 indices."""
     if k == 1:
         return ops.max(x, axis=-1, keepdims=True), ops.cast(ops.argmax(x, axis=-1, keepdims=True), "int32")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from kcrf.backend import Tensor, compiled_by_xla, loop_ops, ops, scan
+from kcrf.backend import TensorLike, compiled_by_xla, loop_ops, ops, scan
 from kcrf.crf.trellis import Trellis
 
 # Measured on a CPU, for torch; TensorFlow gains from fewer positions on, too.
@@ -37,38 +37,38 @@ def number_of_blocks(trellis: Trellis, kind: str) -> int:
 class OneLoop:
     """One loop over all positions in each direction, with the methods of `SumBlocks`."""
 
-    def forward(self, step: Callable[..., Any], first: Tensor, inputs: Any) -> Any:
+    def forward(self, step: Callable[..., Any], first: TensorLike, inputs: Any) -> Any:
         return scan(step, first, inputs)
 
-    def backward(self, step: Callable[..., Any], last: Tensor, inputs: Any) -> Any:
+    def backward(self, step: Callable[..., Any], last: TensorLike, inputs: Any) -> Any:
         return scan(step, last, inputs, reverse=True)[1]
 
 
 class _Blocks:
     """Splits arrays `(time, ..., batch)` into blocks that divide the time: `(length, ..., blocks * batch)`."""
 
-    _reduce: Callable[[Tensor], Tensor]  # of scores over the tags before
+    _reduce: Callable[[TensorLike], TensorLike]  # of scores over the tags before
 
     def __init__(self, blocks: int) -> None:
         self.blocks = blocks
 
-    def _cut(self, x: Tensor) -> Tensor:
+    def _cut(self, x: TensorLike) -> TensorLike:
         return self._side_by_side(ops.reshape(x, (self.blocks, x.shape[0] // self.blocks, *x.shape[1:-1], -1)))
 
-    def _join(self, x: Tensor) -> Tensor:
+    def _join(self, x: TensorLike) -> TensorLike:
         return ops.reshape(self._by_block(x), (self.blocks * x.shape[0], *x.shape[1:-1], -1))
 
-    def _side_by_side(self, x: Tensor) -> Tensor:
+    def _side_by_side(self, x: TensorLike) -> TensorLike:
         x = ops.moveaxis(x, 0, -2)
         return ops.reshape(x, (*x.shape[:-2], -1))
 
-    def _by_block(self, x: Tensor) -> Tensor:
+    def _by_block(self, x: TensorLike) -> TensorLike:
         return ops.moveaxis(ops.reshape(x, (*x.shape[:-1], self.blocks, -1)), -2, 0)
 
-    def _states(self, first: Tensor, matrices: Tensor) -> Tensor:
+    def _states(self, first: TensorLike, matrices: TensorLike) -> TensorLike:
         """The states before each block, `(blocks, tags, batch)`, for matrices `(blocks, from, to, batch)`."""
 
-        def through(state: Tensor, matrix: Tensor) -> Any:
+        def through(state: TensorLike, matrix: TensorLike) -> Any:
             reached = self._reduce(state[:, None] + matrix)  # (to, batch)
             return reached - loop_ops.max(reached, axis=0, keepdims=True), state
 
@@ -82,10 +82,10 @@ class SumBlocks(_Blocks):
     than the others by a factor that overflows a float.
     """
 
-    def _reduce(self, scores: Tensor) -> Tensor:
+    def _reduce(self, scores: TensorLike) -> TensorLike:
         return loop_ops.logsumexp(scores, axis=0)
 
-    def forward(self, step: Callable[..., Any], first: Tensor, inputs: Any) -> Any:
+    def forward(self, step: Callable[..., Any], first: TensorLike, inputs: Any) -> Any:
         """The last state and the outputs of a `scan`; the last output of a step is the sum that divides the state.
 
         A step takes states `(tags, batch)` and `(from, tags, batch)`.
@@ -97,20 +97,20 @@ class SumBlocks(_Blocks):
         last, outputs = scan(step, self._side_by_side(_normalized(states)), rows)
         return self._by_block(last)[-1], tuple(map(self._join, outputs))
 
-    def backward(self, step: Callable[..., Any], last: Tensor, inputs: Any) -> Any:
+    def backward(self, step: Callable[..., Any], last: TensorLike, inputs: Any) -> Any:
         """The outputs of a `scan` from the right, from the posterior of the last position, after `forward`."""
 
-        def through(tags: Tensor, inverse: Tensor) -> Any:
+        def through(tags: TensorLike, inverse: TensorLike) -> Any:
             return loop_ops.sum(inverse * tags, axis=1), tags
 
         _, states = scan(through, last, self.inverses, reverse=True)  # (blocks, tags, batch), at the end of each block
         rows = tuple(map(self._cut, inputs))
         return tuple(map(self._join, scan(step, self._side_by_side(states), rows, reverse=True)[1]))
 
-    def _matrices(self, step: Callable[..., Any], rows: Any) -> Tensor:
+    def _matrices(self, step: Callable[..., Any], rows: Any) -> TensorLike:
         """The logarithms of the blocks' matrices, each up to a constant, `(from, to, blocks * batch)`."""
 
-        def run(state: Tensor, row: Any) -> Any:
+        def run(state: TensorLike, row: Any) -> Any:
             state, outputs = step(state, row)
             return state, outputs[-1]
 
@@ -123,10 +123,10 @@ class SumBlocks(_Blocks):
 class MaxBlocks(_Blocks):
     """Blocks for the best path, whose states are scores up to a constant."""
 
-    def _reduce(self, scores: Tensor) -> Tensor:
+    def _reduce(self, scores: TensorLike) -> TensorLike:
         return loop_ops.max(scores, axis=0)
 
-    def forward(self, step: Callable[..., Any], output: Callable[..., Any], first: Tensor, inputs: Any) -> Any:
+    def forward(self, step: Callable[..., Any], output: Callable[..., Any], first: TensorLike, inputs: Any) -> Any:
         """The last state, and `output(state, row)` at each position.
 
         A step takes states `(tags, batch)` and `(from, tags, batch)`, and subtracts only values that all `from` share.
@@ -138,7 +138,7 @@ class MaxBlocks(_Blocks):
         last, outputs = scan(lambda state, row: (step(state, row), output(state, row)), states, rows)
         return self._by_block(last)[-1], self._join(outputs)
 
-    def follow(self, pointers: Tensor, last: Tensor) -> Tensor:
+    def follow(self, pointers: TensorLike, last: TensorLike) -> TensorLike:
         """The tags `(time, batch)` of the path that ends with `last (batch,)`; `pointers` are `(time, tags, batch)`."""
         pointers = self._cut(pointers)  # (length, tags, columns)
         every = pointers[0] * 0 + ops.arange(pointers.shape[1], dtype=pointers.dtype)[:, None]  # (tags, columns)
@@ -147,7 +147,7 @@ class MaxBlocks(_Blocks):
         return self._join(ops.take_along_axis(paths, self._side_by_side(ends)[None], axis=1)[:, 0])
 
 
-def _follow(pointers: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+def _follow(pointers: TensorLike, last: TensorLike) -> tuple[TensorLike, TensorLike]:
     """Follows `pointers (time, tags, batch)` from the tags `last (paths, batch)` to the left.
 
     Returns the tags before the first position, `(paths, batch)`, and at each position, `(time, paths, batch)`.
@@ -161,12 +161,12 @@ def _follow(pointers: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     return ops.reshape(first // columns, (paths, columns)), ops.reshape(states // columns, (time, paths, columns))
 
 
-def _certain(rows: Any) -> Tensor:
+def _certain(rows: Any) -> TensorLike:
     """The states with probability 1 for one tag, `(from, tags, batch)`; the first row is `(time, tags, batch)`."""
     return ops.eye(rows[0].shape[1])[:, :, None] + ops.zeros_like(rows[0][0, :1])
 
 
-def _normalized(scores: Tensor) -> Tensor:
+def _normalized(scores: TensorLike) -> TensorLike:
     """Probabilities that sum to 1 over axis 1, or are all 0 if every score is -inf."""
     shares = ops.exp(scores - ops.maximum(ops.max(scores, axis=1, keepdims=True), _LOWEST))
     return shares / ops.maximum(ops.sum(shares, axis=1, keepdims=True), _TINY)

@@ -87,12 +87,12 @@ class Chain:
                 raise ValueError(f"`crf` needs `{name}` of shape {expected}. Received: shape={tuple(scores.shape)}")
 
 
-def _divided(scores: Tensor, temperature: float) -> Tensor:
+def _divided(scores: TensorLike, temperature: float) -> TensorLike:
     scores = ops.convert_to_tensor(scores)
     return ops.where(scores > FORBIDDEN / 2, scores / temperature, scores)
 
 
-def _forbidden(scores: Tensor | None, allowed: np.ndarray) -> Tensor:
+def _forbidden(scores: TensorLike | None, allowed: np.ndarray) -> TensorLike:
     return ops.where(ops.convert_to_tensor(allowed), 0.0 if scores is None else scores, FORBIDDEN)
 
 
@@ -103,7 +103,7 @@ class ChainFunction(Protocol[Others, Result]):
     def __call__(self, chain: Chain, /, *args: Others.args, **kwargs: Others.kwargs) -> Result: ...
 
     @overload
-    def __call__(self, emissions: Tensor, /, *args: Any, **kwargs: Any) -> Result: ...
+    def __call__(self, emissions: TensorLike, /, *args: Any, **kwargs: Any) -> Result: ...
 
 
 def takes_chain(
@@ -180,12 +180,12 @@ def _with_room(function: Callable[..., Any], arguments: dict[str, Any], time_axe
     return cut if len(cut) > 1 else cut[0]
 
 
-def _padded(x: Tensor, room: list[int]) -> Tensor:
+def _padded(x: TensorLike, room: list[int]) -> TensorLike:
     x = ops.convert_to_tensor(x)
     return ops.pad(x, [[0, n] for n in room] + [[0, 0]] * (len(x.shape) - len(room)))
 
 
-def _cut(x: Tensor, sizes: Any, time_axis: int | None) -> Tensor:
+def _cut(x: TensorLike, sizes: Any, time_axis: int | None) -> TensorLike:
     """The output without the additional sentence and position; `time_axis` may be None."""
     x = x[: sizes[0]]
     return x if time_axis is None else x[(slice(None),) * time_axis + (slice(sizes[1]),)]

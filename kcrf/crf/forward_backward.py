@@ -9,7 +9,7 @@ underflowed (`_underflow`), both run again in log space.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kcrf.backend import FEW_TAGS, Tensor, loop_ops, ops
+from kcrf.backend import FEW_TAGS, TensorLike, loop_ops, ops
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
 from kcrf.crf.kernels import kernels_for
@@ -22,7 +22,7 @@ _SMALLEST_SHARE = 1e-22  # the smallest probability of a reachable tag; times ex
 _LARGEST_GAP = 30.0  # the largest difference of transition scores in nats; exp(-30) = 1e-13
 
 
-def log_partition_of(trellis: Trellis) -> Tensor:
+def log_partition_of(trellis: Trellis) -> TensorLike:
     """log Z with the gradient of the expected counts, `(batch,)`."""
     return with_gradient(trellis, forward_backward(trellis))
 
@@ -68,7 +68,7 @@ class _Filtered(NamedTuple):
     gamma: Any  # (tags, batch), the posterior of the last position
 
 
-def _scaled_forward_backward(trellis: Trellis) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _scaled_forward_backward(trellis: Trellis) -> tuple[TensorLike, TensorLike, TensorLike, TensorLike]:
     """`forward_backward` of a centered trellis in probability space, and whether it may be wrong after an underflow.
 
     The posteriors are `(time, tags, batch)`, of as many positions as the blocks have together.
@@ -88,10 +88,10 @@ def _scaled_forward_backward(trellis: Trellis) -> tuple[Tensor, Tensor, Tensor, 
     return log_z, gamma, steps, _underflow(trellis, factors, filtered)
 
 
-def _filter(recursion: OneLoop | SumBlocks, factors: _Factors, first: Tensor) -> _Filtered:
+def _filter(recursion: OneLoop | SumBlocks, factors: _Factors, first: TensorLike) -> _Filtered:
     step = _product(ops.transpose(factors.transitions))
 
-    def forward(alpha: Tensor, inputs: Any) -> Any:
+    def forward(alpha: TensorLike, inputs: Any) -> Any:
         emission, link = inputs  # (tags, batch), (1, batch)
         predicted = loop_ops.where(link, step(alpha), alpha)  # (tags, batch)
         reached = predicted * emission  # (tags, batch)
@@ -104,12 +104,12 @@ def _filter(recursion: OneLoop | SumBlocks, factors: _Factors, first: Tensor) ->
     return _Filtered(alpha_before, predicted, totals, closing, last / ops.maximum(closing, _TINY))
 
 
-def _smooth(recursion: OneLoop | SumBlocks, factors: _Factors, filtered: _Filtered) -> tuple[Tensor, Tensor]:
+def _smooth(recursion: OneLoop | SumBlocks, factors: _Factors, filtered: _Filtered) -> tuple[TensorLike, TensorLike]:
     """The posterior of each tag, and the same divided by its prediction, 0 where no transition leads."""
     step_back = _product(factors.transitions)
     inverse = 1 / (filtered.predicted + _TINY)  # (time, tags, batch)
 
-    def backward(gamma: Tensor, inputs: Any) -> Any:
+    def backward(gamma: TensorLike, inputs: Any) -> Any:
         alpha, inverse, link = inputs  # (tags, batch) twice, (1, batch)
         ratio = gamma * inverse
         return loop_ops.where(link, alpha * step_back(ratio), gamma), (gamma, ratio)
@@ -118,22 +118,22 @@ def _smooth(recursion: OneLoop | SumBlocks, factors: _Factors, filtered: _Filter
     return gamma, ops.where(factors.linked, ratios, 0.0)
 
 
-def _expected_steps(factors: _Factors, filtered: _Filtered, ratios: Tensor) -> Tensor:
+def _expected_steps(factors: _Factors, filtered: _Filtered, ratios: TensorLike) -> TensorLike:
     """The expected number of each transition, `(batch, from, to)`."""
     # (batch, from, time) @ (batch, time, to)
     pairs = ops.matmul(ops.transpose(filtered.alpha_before, (2, 1, 0)), ops.transpose(ratios, (2, 0, 1)))
     return factors.transitions * pairs
 
 
-def _underflow(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> Tensor:
+def _underflow(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> TensorLike:
     """Whether a path that matters may have underflowed to 0 in probability space; a scalar bool.
 
     If all transitions are within 30 nats of the best one, a tag whose probability underflows at one position cannot
     matter later, so the result is exact. If some transitions are forbidden, such a tag may be the only one that can
     go on: then no reachable tag may underflow.
     """
-    steep: Tensor = False
-    forbidden: Tensor = False
+    steep: TensorLike = False
+    forbidden: TensorLike = False
     for scores in (trellis.transitions, trellis.start, trellis.end):
         legal = scores > IS_FORBIDDEN
         steep = steep | (ops.min(ops.where(legal, scores, 0.0)) < -_LARGEST_GAP)
@@ -143,7 +143,7 @@ def _underflow(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> Tens
     return ~positive | steep | vanishes
 
 
-def _a_tag_vanishes(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> Tensor:
+def _a_tag_vanishes(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> TensorLike:
     """Whether the probability of a tag that can be reached is close to the smallest float; a scalar bool."""
     legal = tags_first((trellis.emissions > IS_FORBIDDEN) & trellis.mask[:, :, None])
     # of a total below 1, the fraction may be below any float
@@ -152,7 +152,7 @@ def _a_tag_vanishes(trellis: Trellis, factors: _Factors, filtered: _Filtered) ->
     return ops.any(legal & (predicted > 0) & (predicted * factors.emissions <= least))
 
 
-def _product(matrix: Tensor) -> Callable[[Tensor], Tensor]:
+def _product(matrix: TensorLike) -> Callable[[TensorLike], TensorLike]:
     """The function `x -> matrix @ x` for `x (..., tags, batch)`, in the form that is fastest inside a loop."""
     if matrix.shape[0] > FEW_TAGS:
         return lambda columns: loop_ops.matmul(matrix, columns)

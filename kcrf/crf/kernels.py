@@ -4,13 +4,13 @@ import os
 from importlib import util
 from types import ModuleType
 
-from kcrf.backend import Tensor, backend_name
+from kcrf.backend import TensorLike, backend_name
 
 _MOST_TAGS = 256  # of the kernels in Triton
 _HAS_TRITON = backend_name() == "torch" and util.find_spec("triton") is not None
 
 
-def kernels_for(emissions: Tensor) -> ModuleType | None:
+def kernels_for(emissions: TensorLike) -> ModuleType | None:
     """The module with functions of `kcrf.crf` as kernels that take these emissions `(batch, time, tags)`, or None.
 
     With torch, it is for tensors on CUDA if Triton is installed, and for tensors on a CPU if `TRITON_INTERPRET=1`.

@@ -6,7 +6,7 @@ it, and gamma the posterior of its tag. Here they are logarithms, each up to a c
 
 from typing import Any
 
-from kcrf.backend import Tensor, ops, scan
+from kcrf.backend import TensorLike, ops, scan
 from kcrf.crf.scores import Counts
 from kcrf.crf.trellis import Trellis, time_first
 
@@ -17,7 +17,7 @@ def log_forward_backward(trellis: Trellis) -> Counts:
     """`forward_backward` of a centered trellis in log space."""
     emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
 
-    def forward(alpha: Tensor, inputs: Any) -> Any:
+    def forward(alpha: TensorLike, inputs: Any) -> Any:
         emission, link = inputs  # (batch, tags), (batch, 1)
         predicted = ops.logsumexp(alpha[:, :, None] + trellis.transitions, axis=1)  # (batch, from, to) -> (batch, to)
         reached = ops.where(link, predicted, alpha) + emission  # (batch, tags)
@@ -40,11 +40,11 @@ def log_forward_backward(trellis: Trellis) -> Counts:
     return log_z, time_first(gammas), steps
 
 
-def log_beta(trellis: Trellis) -> Tensor:
+def log_beta(trellis: Trellis) -> TensorLike:
     """The log of the sum over all continuations of each position, up to a constant, `(batch, time, tags)`."""
     emissions, mask, continues = (time_first(x) for x in (trellis.emissions, trellis.mask, trellis.continues))
 
-    def backward(ahead: Tensor, inputs: Any) -> Any:
+    def backward(ahead: TensorLike, inputs: Any) -> Any:
         emission, real, goes_on = inputs  # (batch, tags), (batch, 1), (batch, 1)
         beta = ops.logsumexp(trellis.transitions + ahead[:, None], axis=2)  # (batch, from, to) -> (batch, from)
         beta = ops.where(goes_on, beta, trellis.end)  # (batch, tags)
@@ -56,7 +56,7 @@ def log_beta(trellis: Trellis) -> Tensor:
     return time_first(scan(backward, trellis.no_rows(), inputs, reverse=True)[1])
 
 
-def path_entropy(trellis: Trellis) -> Tensor:
+def path_entropy(trellis: Trellis) -> TensorLike:
     """The entropy of the distribution over paths of a centered trellis in nats, `(batch,)`.
 
     The sum of the entropies of each tag given the tag after it, by one forward recursion (Hernando et al. 2005,
@@ -78,19 +78,19 @@ def path_entropy(trellis: Trellis) -> Tensor:
     return ops.where(trellis.occupied, total, 0.0)
 
 
-def _mean_surprise(scores: Tensor, entropy: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+def _mean_surprise(scores: TensorLike, entropy: TensorLike, axis: int) -> tuple[TensorLike, TensorLike]:
     """The mean of `entropy - log p` under p = softmax(scores) along an axis, and the logsumexp of the scores."""
     log_p, log_z = _log_softmax(scores, axis)
     mean = ops.sum(ops.exp(log_p) * (entropy + ops.minimum(-log_p, _LARGEST_SURPRISE)), axis=axis)
     return mean, ops.squeeze(log_z, axis=axis)
 
 
-def _softmax(x: Tensor, axis: int) -> Tensor:
+def _softmax(x: TensorLike, axis: int) -> TensorLike:
     """`ops.softmax` without its warning for an axis of length 1."""
     return ops.exp(_log_softmax(x, axis)[0])
 
 
-def _log_softmax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+def _log_softmax(x: TensorLike, axis: int) -> tuple[TensorLike, TensorLike]:
     """The logarithms of the softmax, and the logsumexp with axes kept.
 
     The largest score is subtracted first: `x - logsumexp(x)` has three decimals where scores are 10,000.

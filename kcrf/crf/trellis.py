@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any
 
-from kcrf.backend import Tensor, ops
+from kcrf.backend import TensorLike, ops
 from kcrf.chains import FORBIDDEN
 from kcrf.crf.chain import Chain
 
@@ -39,9 +39,9 @@ class Trellis:
         self.last = self.mask & (seen == total)
         self.linked = self.mask & (seen > 1)
         self.continues = self.mask & (seen < total)
-        self.offset: Tensor | None = None
+        self.offset: TensorLike | None = None
 
-    def _scores(self, value: Tensor | None) -> Tensor:
+    def _scores(self, value: TensorLike | None) -> TensorLike:
         if value is None:
             return ops.zeros((self.size,), dtype="float32")
         return ops.maximum(ops.cast(ops.convert_to_tensor(value), "float32"), FORBIDDEN)
@@ -56,7 +56,7 @@ class Trellis:
         names = ("emissions", "transitions", "start", "end")
         return self.replace(**{name: ops.stop_gradient(getattr(self, name)) for name in names})
 
-    def with_emissions(self, emissions: Tensor) -> "Trellis":
+    def with_emissions(self, emissions: TensorLike) -> "Trellis":
         """A copy with other emissions, which must be 0 where masked."""
         return self.replace(emissions=emissions, offset=None)
 
@@ -87,19 +87,19 @@ class Trellis:
         longer = {n: ops.concatenate([x, ops.zeros_like(x[:, :missing])], axis=1) for n, x in fields.items()}
         return self.replace(**longer)
 
-    def no_rows(self) -> Tensor:
+    def no_rows(self) -> TensorLike:
         """Zeros `(batch, tags)`."""
         return ops.zeros_like(ops.sum(self.emissions, axis=1))
 
-    def no_steps(self) -> Tensor:
+    def no_steps(self) -> TensorLike:
         """Zeros `(batch, tags, tags)`."""
         return ops.zeros_like(self.no_rows()[:, :, None] + self.transitions)
 
 
-def time_first(x: Tensor) -> Tensor:
+def time_first(x: TensorLike) -> TensorLike:
     return ops.swapaxes(x, 0, 1)
 
 
-def tags_first(x: Tensor) -> Tensor:
+def tags_first(x: TensorLike) -> TensorLike:
     """Transposes `(batch, time, tags)` to `(time, tags, batch)`: the long axis last, so that it is contiguous."""
     return ops.transpose(x, (1, 2, 0))
