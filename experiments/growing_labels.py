@@ -98,7 +98,7 @@ def measure(options, parts, row, seed):
     """F1 of the old types and of the new one on the test set, and the time of training."""
     from kcrf.runs import Settings
     from kcrf.taggers.open_model import load_tagger
-    from kcrf.training.growth import with_predictions
+    from kcrf.training.stages.extension import with_predictions
 
     def folder(row):
         return run_folder(options.out, key_of(options, row, seed))

@@ -1,8 +1,11 @@
 """Progress and notes on standard error."""
 
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+
+_IS_QUIET = False
 
 if TYPE_CHECKING:  # rich is slow to import
     from rich.progress import Progress, ProgressColumn
@@ -25,10 +28,22 @@ def bar(*done: "ProgressColumn") -> "Progress":
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
     )
-    return progress.Progress(*columns, console=console, disable=not console.is_terminal)
+    return progress.Progress(*columns, console=console, disable=_IS_QUIET or not console.is_terminal)
+
+
+@contextmanager
+def quiet(is_quiet: bool) -> Iterator[None]:
+    """A context in which nothing is shown, if `is_quiet`."""
+    global _IS_QUIET
+    before, _IS_QUIET = _IS_QUIET, is_quiet
+    try:
+        yield
+    finally:
+        _IS_QUIET = before
 
 
 def print_note(text: str) -> None:
     """Prints a line to standard error. Errors, such as a closed pipe, are ignored."""
     with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        if not _IS_QUIET:
+            print(text, file=sys.stderr, flush=True)

@@ -18,6 +18,7 @@ from kcrf.tasks import SettingError
 from kcrf.tasks.task import as_sentence
 
 _WITH_SYNONYMS = ("synonyms", "insertion")
+Alter = Callable[..., Any]  # (number of an item, operation, random) -> altered item
 
 
 def altered_copies(
@@ -76,7 +77,7 @@ def altered_copies(
         return [_copies_of(number, item, copies, names, seed, partial(alter, number)) for number, item in numbered]
 
 
-def _copies_of(number, item, count, names, seed, alter):
+def _copies_of(number: int, item: Any, count: int, names: list[str], seed: int, alter: Callable[..., Any]) -> list[Any]:
     copies = []
     if not item or isinstance(item, Sentence) and item.unknown:
         return copies
@@ -108,27 +109,27 @@ class _Method:
     as_item: Callable[[Any], Any]
 
 
-def _alter_examples(examples, share, synonyms):
+def _alter_examples(examples: list[Example], share: float, synonyms: Synonyms) -> Alter:
     return lambda number, name, random: alter_example(examples[number], name, share, synonyms, random)
 
 
-def _alter_sentences(sentences, share, synonyms):
+def _alter_sentences(sentences: list[Sentence], share: float, synonyms: Synonyms) -> Alter:
     pools = EntityPools([sentence for sentence in sentences if not sentence.unknown])
     return lambda number, name, random: alter_sentence(sentences[number], name, share, synonyms, random, pools)
 
 
-def _alter_words(sentences, share, synonyms):
+def _alter_words(sentences: list[Any], share: float, synonyms: Synonyms) -> Alter:
     following = [*sentences[1:], []]
     return lambda number, name, random: alter_words(sentences[number], name, share, synonyms, random, following[number])
 
 
-def _words(item):
+def _words(item: Any) -> list[str]:
     """The words of a sentence; none if labels are unknown: it is neither altered nor joined to another one."""
     sentence = as_sentence(item, "`items`")
     return [] if sentence.unknown else [sentence.text[start:end] for start, end, *_ in sentence.spans]
 
 
-def _of_type(cls, item):
+def _of_type(cls: type[Any], item: Any) -> Any:
     if not isinstance(item, cls):
         raise ValueError(f"`items` must be of type `{cls.__name__}`. Received: {str(item)[:80]!r}")
     return item
@@ -145,17 +146,7 @@ OPERATIONS = {task: method.operations for task, method in _METHODS.items()}
 
 
 def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:
-    """The arguments of `altered_copies` other than the items that a run asks for, checked, a dict.
-
-    Args:
-        task: The name of the task.
-        augmentation: A `kcrf.runs.AugmentationConfig`.
-        seed: The seed of the run.
-
-    Raises:
-        ValueError: The task has no such operation, an operation needs synonyms, or the file with them is damaged.
-        FileNotFoundError: The file with the synonyms does not exist.
-    """
+    """The arguments of `altered_copies` other than the items that a run asks for, checked, a dict."""
     arguments = {
         "task": task,
         "copies": augmentation.augment,
@@ -168,13 +159,15 @@ def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:
     return arguments
 
 
-def _synonyms(augmentation):
+def _synonyms(augmentation: Any) -> Synonyms | None:
     if augmentation.synonyms is not None:
         return read_synonyms(augmentation.synonyms)
     return None if augmentation.synonym_vectors is None else read_synonym_vectors(augmentation.synonym_vectors)
 
 
-def _checked(task, copies, operations, share, synonyms, seed):
+def _checked(
+    task: str, copies: int, operations: Sequence[str] | None, share: float | None, synonyms: Synonyms | None, seed: int
+) -> list[str]:
     """The names of the operations, a list, once all arguments are checked."""
     if task not in OPERATIONS:
         raise ValueError(f"`task` is one of {', '.join(OPERATIONS)}. Received: task={task!r}")

@@ -4,9 +4,13 @@
 """
 
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from numpy.random import Generator
 
 from kcrf.augmentation.pieces import Piece, apart, choose, group_words, pick, pieces_of, with_texts
+from kcrf.augmentation.synonyms import Synonyms
 from kcrf.corpora import Sentence
 from kcrf.readers.word_tokens import token_spans
 
@@ -25,6 +29,9 @@ class Segment(NamedTuple):
     pieces: list
 
 
+Segments = list[Segment]
+
+
 class EntityPools:
     """The entities and tokens of a training set, which can replace each other.
 
@@ -34,7 +41,7 @@ class EntityPools:
         are_characters: Whether nearly all tokens of the sentences are single characters.
     """
 
-    def __init__(self, sentences):
+    def __init__(self, sentences: Iterable[Sentence]) -> None:
         mentions, self.tokens = defaultdict(dict), defaultdict(list)
         for sentence in sentences:
             for segment in _segments(sentence)[0]:
@@ -48,19 +55,10 @@ class EntityPools:
         self.mentions = {label: list(by_texts.values()) for label, by_texts in mentions.items()}
 
 
-def alter_sentence(sentence, name, share, synonyms, random, pools):
-    """A copy of a `Sentence` with altered tokens, and with its entities at their new positions.
-
-    Args:
-        sentence: The `Sentence`. Without `tokens`, each word is a token; in a language without spaces, each character.
-        name: "mentions" replaces entities by other entities of their type; "tokens" replaces tokens by other tokens
-            with the same tag; "synonyms" replaces words outside of entities; "shuffle" shuffles the tokens of entities
-            and of the text between them. Each one is chosen with probability `share`, at least one.
-        share: Above 0 and below 1.
-        synonyms: `Synonyms`.
-        random: A `numpy.random.Generator`.
-        pools: The `EntityPools` of the training set.
-    """
+def alter_sentence(
+    sentence: Sentence, name: str, share: float, synonyms: Synonyms, random: Generator, pools: EntityPools
+) -> Sentence:
+    """A copy of a `Sentence` with altered tokens, and with its entities at their new positions."""
     before, tail = _segments(sentence)
     if name == "synonyms":
         segments = _replace_by_synonyms(before, share, random, synonyms, pools.are_characters)
@@ -71,14 +69,14 @@ def alter_sentence(sentence, name, share, synonyms, random, pools):
     return _sentence(segments, tail, bool(sentence.tokens))
 
 
-def _apart(segments, before):
+def _apart(segments: Segments, before: Segments) -> Segments:
     """Segments with a space between words that would otherwise run together."""
     altered, original = ([piece for segment in part for piece in segment.pieces] for part in (segments, before))
     pieces = iter(apart(altered, original))
     return [Segment(label, [next(pieces) for _ in inner]) for label, inner in segments]
 
 
-def _segments(sentence):
+def _segments(sentence: Sentence) -> tuple[Segments, str]:
     """The `Segment`s of a sentence, and the text after the last one."""
     labeled_spans, edge = [], 0
     tokens = list(sentence.tokens) or token_spans(sentence.text).tolist()
@@ -91,17 +89,17 @@ def _segments(sentence):
             inside[-1] = (inside[-1][0], end)
         labeled_spans += [(None, outside)] * bool(outside) + [(label, inside)] * bool(inside)
         edge = end
-    pieces, tail = pieces_of(sentence.text, [span for _, spans in labeled_spans for span in spans])
-    pieces = iter(pieces)
+    found, tail = pieces_of(sentence.text, [span for _, spans in labeled_spans for span in spans])
+    pieces = iter(found)
     return [Segment(label, [next(pieces) for _ in spans]) for label, spans in labeled_spans], tail
 
 
-def _clipped(tokens, start, end):
+def _clipped(tokens: Iterable[Any], start: int, end: int) -> list[Any]:
     """The parts of tokens that are in `[start, end)`."""
     return [(max(start, a), min(end, b)) for a, b in tokens if a < end and start < b]
 
 
-def _sentence(segments, tail, with_tokens):
+def _sentence(segments: Segments, tail: str, with_tokens: bool) -> Sentence:
     """The `Sentence` of segments."""
     text, spans, tokens = "", [], []
     for label, pieces in segments:
@@ -114,14 +112,14 @@ def _sentence(segments, tail, with_tokens):
     return Sentence(text + tail, spans, tokens if with_tokens else [])
 
 
-def _tags(segment):
+def _tags(segment: Segment) -> list[str]:
     """The BIO tag of each token of a segment."""
     if segment.label is None:
         return ["O"] * len(segment.pieces)
     return [f"{'I' if i else 'B'}-{segment.label}" for i in range(len(segment.pieces))]
 
 
-def _exchange_mentions(segments, share, random, pools):
+def _exchange_mentions(segments: Segments, share: float, random: Generator, pools: EntityPools) -> Segments:
     segments = list(segments)
     entities = [i for i, segment in enumerate(segments) if segment.label is not None]
     for i in (entities[n] for n in choose(random, len(entities), share)):
@@ -134,16 +132,18 @@ def _exchange_mentions(segments, share, random, pools):
     return segments
 
 
-def _exchange_tokens(segments, share, random, pools):
+def _exchange_tokens(segments: Segments, share: float, random: Generator, pools: EntityPools) -> Segments:
     tags = [tag for segment in segments for tag in _tags(segment)]
     texts = [piece.text for segment in segments for piece in segment.pieces]
     for i in choose(random, len(tags), share):
         texts[i] = pick(random, pools.tokens[tags[i]])
-    texts = iter(texts)
-    return [Segment(label, with_texts(pieces, [next(texts) for _ in pieces])) for label, pieces in segments]
+    remaining = iter(texts)
+    return [Segment(label, with_texts(pieces, [next(remaining) for _ in pieces])) for label, pieces in segments]
 
 
-def _replace_by_synonyms(segments, share, random, synonyms, as_characters):
+def _replace_by_synonyms(
+    segments: Segments, share: float, random: Generator, synonyms: Synonyms, as_characters: bool
+) -> Segments:
     """Replaces words outside of entities by synonyms. `as_characters`: each character of a synonym is a token."""
     places = [
         (i, group)
@@ -161,11 +161,11 @@ def _replace_by_synonyms(segments, share, random, synonyms, as_characters):
     return segments
 
 
-def _joined(pieces, group):
+def _joined(pieces: list[Piece], group: tuple[int, int]) -> str:
     return "".join(piece.text for piece in pieces[slice(*group)])
 
 
-def _shuffle(segments, share, random, pools):
+def _shuffle(segments: Segments, share: float, random: Generator, pools: EntityPools) -> Segments:
     segments = list(segments)
     long = [i for i, segment in enumerate(segments) if len(segment.pieces) > 1]
     for i in (long[n] for n in choose(random, len(long), share)):

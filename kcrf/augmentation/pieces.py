@@ -1,6 +1,7 @@
 """A text as pieces, its words or characters, each with the white space before it."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +21,10 @@ class Piece(NamedTuple):
     text: str
 
 
-def pieces_of(text, spans=None):
+def pieces_of(text: str, spans: Any = None) -> tuple[list[Piece], str]:
     """The pieces of a text, and the text after the last piece.
 
     Args:
-        text: A string.
         spans: The `(start, end)` of each piece. Defaults to None: the spans of `token_spans`, where each character of a
             language without spaces is a piece.
 
@@ -37,22 +37,18 @@ def pieces_of(text, spans=None):
     return pieces, text[ends[-1] :]
 
 
-def text_of(pieces, tail=""):
+def text_of(pieces: Iterable[Piece], tail: str = "") -> str:
     """The text of pieces, with `tail` after it."""
     return "".join(gap + text for gap, text in pieces) + tail
 
 
-def with_texts(pieces, texts):
+def with_texts(pieces: Iterable[Piece], texts: Iterable[str]) -> list[Piece]:
     """Pieces with other texts, one for each; the gaps stay where they are."""
     return [Piece(piece.gap, text) for piece, text in zip(pieces, texts, strict=True)]
 
 
-def apart(pieces, before):
+def apart(pieces: Sequence[Piece], before: Sequence[Piece]) -> list[Piece]:
     """Altered pieces with a space between two pieces that would otherwise run together into one word.
-
-    Args:
-        pieces: List of `Piece`.
-        before: The original pieces. Pieces that were adjacent there get no space.
 
     >>> do, not_, miss = pieces_of("don't miss")[0]
     >>> text_of(apart([miss, not_, do], [do, not_, miss]))
@@ -67,7 +63,7 @@ def apart(pieces, before):
     return separated
 
 
-def _context(pieces, number):
+def _context(pieces: Sequence[Piece], number: int) -> tuple[str, ...]:
     """The text of the n-th of some pieces after that of the two pieces before it, up to a gap."""
     first = number
     while first > max(0, number - 2) and not pieces[first].gap:
@@ -75,18 +71,13 @@ def _context(pieces, number):
     return tuple(piece.text for piece in pieces[first : number + 1])
 
 
-def gap_between(before, after):
+def gap_between(before: str, after: str) -> str:
     """The text to insert between two words that become adjacent: a space, except in Chinese and Japanese."""
     return join_tokens([before, after])[0][len(before) : -len(after)]
 
 
-def group_words(pieces, is_word, longest):
+def group_words(pieces: Sequence[Piece], is_word: Callable[[str], bool], longest: int) -> list[tuple[int, int]]:
     """Groups adjacent pieces that form a word of a dictionary. The longest match wins.
-
-    Args:
-        pieces: List of `Piece`.
-        is_word: A function from a string to a bool: whether the dictionary contains the string.
-        longest: The number of characters of the longest word in the dictionary.
 
     Returns:
         A list of `(start, stop)`, which cover all pieces.
@@ -109,7 +100,7 @@ def group_words(pieces, is_word, longest):
     return groups
 
 
-def choose(random, count, share):
+def choose(random: np.random.Generator, count: int, share: float) -> list[int]:
     """Random numbers below `count`, each chosen with probability `share`; at least one if `count` is not 0.
 
     >>> choose(np.random.default_rng(0), 3, 0.0)
@@ -119,6 +110,6 @@ def choose(random, count, share):
     return drawn or ([int(random.integers(count))] if count else [])
 
 
-def pick(random, items):
+def pick(random: np.random.Generator, items: Sequence[Any]) -> Any:
     """A random item."""
     return items[int(random.integers(len(items)))]

@@ -30,7 +30,7 @@ class Synonyms:
                 self._others.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
         self.longest = max(map(len, self._others), default=0)
 
-    def __contains__(self, word):
+    def __contains__(self, word: str) -> bool:
         return self._key(word) is not None
 
     def of(self, word: str) -> tuple[str, ...]:
@@ -42,11 +42,11 @@ class Synonyms:
         synonyms = () if key is None else self._find(key)
         return synonyms if key == word else tuple(other[:1].upper() + other[1:] for other in synonyms)
 
-    def _key(self, word):
+    def _key(self, word: str) -> str | None:
         """The form of the word that is listed: the word itself or its lower-case form; None if neither is listed."""
         return next((key for key in (word, word.lower()) if key in self._others), None)
 
-    def _find(self, word):
+    def _find(self, word: str) -> tuple[str, ...]:
         return tuple(self._others[word])
 
 
@@ -54,20 +54,19 @@ class _NearestNeighbors(Synonyms):
     """The nearest neighbors of each word, by the cosine of their vectors.
 
     Args:
-        words: List of different words.
         vectors: `(words, features)`.
     """
 
-    def __init__(self, words, vectors):
+    def __init__(self, words: list[str], vectors: np.ndarray) -> None:
         super().__init__()
         self._others = {word: number for number, word in enumerate(words)}
         self.longest = max(map(len, words), default=0)
         self._words = words
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         self._vectors = vectors / np.maximum(norms, np.finfo("float32").tiny)
-        self._find = lru_cache(maxsize=1 << 16)(self._nearest)
+        self._find = lru_cache(maxsize=1 << 16)(self._nearest)  # type: ignore[method-assign]
 
-    def _nearest(self, word):
+    def _nearest(self, word: str) -> tuple[str, ...]:
         index = self._others[word]
         similarities = self._vectors @ self._vectors[index]  # (words,)
         similarities[index] = -1.0
@@ -108,16 +107,5 @@ def read_synonym_vectors(path: str | PathLike[str], most: int = 200_000) -> Syno
 
     These are up to ten words with a cosine of at least 0.6. Word vectors also place antonyms close to each other, such
     as good and bad. If there is a dictionary of synonyms, prefer `read_synonyms`.
-
-    Args:
-        path: A file in the text format of word2vec, GloVe or fastText, with the most frequent words first.
-        most: The maximum number of words to read. Defaults to 200,000.
-
-    Returns:
-        `Synonyms`.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: A line is not a word followed by as many numbers as in the first line. The message names the line.
     """
     return _NearestNeighbors(*read_vectors(path, max_words=most))

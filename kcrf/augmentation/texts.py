@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from numpy.random import Generator
+
 from kcrf.augmentation.pieces import (
     Piece,
     apart,
@@ -13,19 +15,12 @@ from kcrf.augmentation.pieces import (
     text_of,
     with_texts,
 )
+from kcrf.augmentation.synonyms import Synonyms
+from kcrf.corpora import Example
 
 
-def alter_example(example, name, share, synonyms, random):
-    """A copy of an `Example` with an altered text; for a pair, one of the two texts is altered.
-
-    Args:
-        example: The `Example`.
-        name: "synonyms", "insertion", "swap" or "deletion". The first three change the fraction `share` of the words,
-            at least one (swap: that number of pairs). "deletion" deletes each word with probability `share`.
-        share: Above 0 and below 1.
-        synonyms: `Synonyms`. Its words are also recognized in texts without spaces.
-        random: A `numpy.random.Generator`.
-    """
+def alter_example(example: Example, name: str, share: float, synonyms: Synonyms, random: Generator) -> Example:
+    """A copy of an `Example` with an altered text; for a pair, one of the two texts is altered."""
     field = "text" if example.text_b is None or random.random() < 0.5 else "text_b"
     pieces, tail = pieces_of(getattr(example, field))
     groups = group_words(pieces, synonyms.__contains__, synonyms.longest)
@@ -34,11 +29,11 @@ def alter_example(example, name, share, synonyms, random):
     return replace(example, **{field: text_of(altered, tail)})
 
 
-def _count(words, share):
+def _count(words: list[Piece], share: float) -> int:
     return max(1, int(share * len(words)))
 
 
-def _replace(words, share, synonyms, random):
+def _replace(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
     """Replaces all occurrences of random words by one of their synonyms, the same synonym for all occurrences."""
     texts = [word.text for word in words]
     replaceable = [text for text in dict.fromkeys(texts) if synonyms.of(text)]
@@ -47,7 +42,7 @@ def _replace(words, share, synonyms, random):
     return with_texts(words, [new.get(text, text) for text in texts])
 
 
-def _insert(words, share, synonyms, random):
+def _insert(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
     """Inserts synonyms of random words at random positions."""
     candidates = [word.text for word in words if synonyms.of(word.text)]
     for _ in range(_count(words, share) if candidates else 0):
@@ -56,7 +51,7 @@ def _insert(words, share, synonyms, random):
     return words
 
 
-def _with_inserted(words, at, new):
+def _with_inserted(words: list[Piece], at: int, new: str) -> list[Piece]:
     """Inserts a new word before the word number `at`, with spaces around it if the language uses spaces."""
     before, after = words[:at], words[at:]
     inserted = Piece(gap_between(before[-1].text, new) if before else words[0].gap, new)
@@ -65,7 +60,7 @@ def _with_inserted(words, at, new):
     return [*before, inserted, *after]
 
 
-def _swap(words, share, synonyms, random):
+def _swap(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
     """Exchanges random pairs of words."""
     texts = [word.text for word in words]
     for _ in range(_count(words, share) if len(words) > 1 else 0):
@@ -74,7 +69,7 @@ def _swap(words, share, synonyms, random):
     return with_texts(words, texts)
 
 
-def _delete(words, share, synonyms, random):
+def _delete(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
     """Deletes random words, but keeps at least one word."""
     if len(words) < 2:
         return words

@@ -40,7 +40,7 @@ def back_translate(examples: Sequence[Example], command: str) -> list[list[Examp
     return copies
 
 
-def _line(example, text):
+def _line(example: Example, text: str) -> bytes:
     """A text of an example as a line of bytes."""
     try:
         return " ".join(text.splitlines()).encode("utf-8")
@@ -52,7 +52,7 @@ def _line(example, text):
         ) from None
 
 
-def _translate(lines, command):
+def _translate(lines: list[bytes], command: str) -> list[str]:
     """The lines that a command writes for the lines that it reads, which are bytes."""
     text = b"".join(line + b"\n" for line in lines)
     bash = shutil.which("bash")  # reports the failure of any command of a pipe, not only of the last one

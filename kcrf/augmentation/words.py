@@ -1,23 +1,15 @@
 """Augmentation of segmented sentences that keeps the word boundaries correct."""
 
+from numpy.random import Generator
+
 from kcrf.augmentation.pieces import choose, pick
+from kcrf.augmentation.synonyms import Synonyms
 
 
-def alter_words(words, name, share, synonyms, random, after):
-    """Alters a sentence, which is a list of words.
-
-    Args:
-        words: List of strings.
-        name: "join" appends the next sentence; "cut" splits the sentence at a random word and keeps one part;
-            "synonyms" replaces words by synonyms, each with probability `share`, at least one.
-        share: Above 0 and below 1.
-        synonyms: `Synonyms`.
-        random: A `numpy.random.Generator`.
-        after: The words of the next sentence.
-
-    Returns:
-        A list of words.
-    """
+def alter_words(
+    words: list[str], name: str, share: float, synonyms: Synonyms, random: Generator, after: list[str]
+) -> list[str]:
+    """Alters a sentence, which is a list of words."""
     if name == "join":
         return [*words, *after]
     if name == "cut":
@@ -28,7 +20,7 @@ def alter_words(words, name, share, synonyms, random, after):
     return [new.get(i, word) for i, word in enumerate(words)]
 
 
-def _cut(words, random):
+def _cut(words: list[str], random: Generator) -> list[str]:
     if len(words) < 2:
         return words
     at = int(random.integers(1, len(words)))

@@ -1,5 +1,8 @@
 """kcrf augment: a training file in, with augmented examples out."""
 
+from argparse import Namespace
+from typing import Any
+
 from kcrf.commands.parsers import (
     add_command,
     add_conll_options,
@@ -12,13 +15,13 @@ from kcrf.commands.parsers import (
 from kcrf.commands.train import read_part
 
 
-def add_augment(commands):
+def add_augment(commands: Any) -> None:
     """Adds `kcrf augment`."""
     summary = "Write a training file with augmented copies of its sentences or texts, which have correct labels."
     add_command(commands, "augment", summary, _add_options, _augment)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     from kcrf.augmentation.copies import OPERATIONS
 
     names = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
@@ -52,7 +55,7 @@ def _add_options(parser):
     add_conll_options(parser)
 
 
-def _add_operations(parser):
+def _add_operations(parser: Any) -> None:
     """Adds the options on how copies are augmented."""
     parser.add_argument("--copies", type=int, metavar="N", help="Augmented copies of each sentence or text. [1]")
     parser.add_argument(
@@ -69,7 +72,7 @@ def _add_operations(parser):
     )
 
 
-def _add_sources(parser):
+def _add_sources(parser: Any) -> None:
     """Adds the options on where other words come from."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
@@ -88,7 +91,7 @@ def _add_sources(parser):
     )
 
 
-def _augment(options):
+def _augment(options: Namespace) -> None:
     from kcrf.files import write_lines
     from kcrf.tasks import task_of
 
@@ -109,7 +112,7 @@ def _augment(options):
     print(f"{options.out}: {len(items):,} as they were, {len(all_items) - len(items):,} altered copies")
 
 
-def _check_is_used(options):
+def _check_is_used(options: Namespace) -> None:
     """Raises ValueError if there are options for operations, but --translate replaces the operations."""
     names = ("copies", "share", "synonyms", "synonym_vectors")
     unused_options = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
@@ -117,7 +120,7 @@ def _check_is_used(options):
         raise ValueError(f"{', '.join(unused_options)} together with --translate needs --by NAME,... Received: no --by")
 
 
-def _copies(options, items):
+def _copies(options: Namespace, items: list[Any]) -> list[list[Any]]:
     """For each item a list of its copies."""
     from kcrf.augmentation import altered_copies
     from kcrf.augmentation.copies import copies_wanted
@@ -132,9 +135,10 @@ def _copies(options, items):
     return copies
 
 
-def _augmentation(options):
+def _augmentation(options: Namespace) -> Any:
     """The `AugmentationConfig` of a run with the same copies."""
-    from kcrf.runs import AugmentationConfig, Settings
+    from kcrf.runs import Settings
+    from kcrf.runs.stages import AugmentationConfig
 
     copies = 1 if options.copies is None else options.copies
     if copies < 1:

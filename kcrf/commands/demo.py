@@ -1,16 +1,19 @@
 """kcrf demo"""
 
+from argparse import Namespace
+from typing import Any
+
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
 
 
-def add_demo(commands):
+def add_demo(commands: Any) -> None:
     """Adds `kcrf demo`."""
     summary = "Train segmenters with three heads (softmax, CRF x1, CRF x100) on a built-in corpus and compare them."
     add_command(commands, "demo", summary, _add_options, _demo)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     parser.epilog = (
         "The three word segmenters differ only in the head. x1 and x100 are the learning-rate multipliers of the CRF.\n"
         "Training takes a few minutes. The last lines show held-out sentences with the wrong words marked.\n\n"
@@ -22,7 +25,7 @@ def _add_options(parser):
     )
 
 
-def _demo(options):
+def _demo(options: Namespace) -> None:
     with quiet_import():
         from kcrf.commands.heads import compare_heads
 

@@ -1,14 +1,17 @@
 """kcrf download"""
 
+from argparse import Namespace
+from typing import Any
+
 from kcrf.commands.parsers import add_command
 
 
-def add_download(commands):
+def add_download(commands: Any) -> None:
     """Adds `kcrf download`."""
     add_command(commands, "download", "Download a public corpus and verify its checksums.", _add_options, _download)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     from kcrf.corpora.downloads import CORPORA
 
     parser.epilog = (
@@ -20,7 +23,7 @@ def _add_options(parser):
     parser.add_argument("directory", metavar="DIR", help="The folder for its files, made if it does not exist.")
 
 
-def _download(options):
+def _download(options: Namespace) -> None:
     from kcrf.corpora import download
 
     for path in download(options.name, options.directory):

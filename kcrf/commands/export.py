@@ -1,19 +1,21 @@
 """kcrf export: writes the model of a run as one file that runs without Keras."""
 
 import os
+from argparse import Namespace
 from importlib import import_module
+from typing import Any
 
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 from kcrf.commands.quiet import quiet_import
 from kcrf.extras import needs_extra
 
 
-def add_export(commands):
+def add_export(commands: Any) -> None:
     """Adds `kcrf export`."""
     add_command(commands, "export", "Write a trained model as a file that runs without Keras.", _add_options, _export)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     parser.epilog = (
         "The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`\n"
         "and kcrf.taggers accept an ONNX file instead of the run folder, and then need only onnxruntime. To write the\n"
@@ -41,7 +43,7 @@ def _add_options(parser):
     )
 
 
-def _export(options):
+def _export(options: Namespace) -> None:
     from kcrf.runs import RunFolder
     from kcrf.taggers.open_model import check_standard, is_linear
 
@@ -65,7 +67,7 @@ def _export(options):
         _write(options, out)
 
 
-def _write(options, out):
+def _write(options: Namespace, out: str) -> None:
     from kcrf.export import export_model
 
     export_model(options.run_dir, out, options.format, options.int8, options.standard)

@@ -3,9 +3,11 @@
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -66,7 +68,7 @@ HEADS = (
 )
 
 
-def compare_heads(out, texts=(), heads=HEADS):
+def compare_heads(out: str, texts: Sequence[str] = (), heads: Sequence[Head] = HEADS) -> None:
     """Trains word segmenters on the built-in corpus and prints how they compare.
 
     Args:
@@ -95,19 +97,19 @@ def compare_heads(out, texts=(), heads=HEADS):
     console.print(_NEXT.format(out=out, run=heads[-1].folder), highlight=False, markup=False, soft_wrap=True)
 
 
-def _train(head, folder):
+def _train(head: Head, folder: Path) -> tuple[Any, dict[str, Any]]:
     """The tagger and its scores on the test set."""
     corpus, progress = load_mini(), TrainingProgress(head.name)
     tagger, scores = train_segmenter(head.settings, corpus.train, corpus.valid, corpus.test, folder, progress, True)
     return tagger, scores["test"]
 
 
-def _bootstrap(predictions):
+def _bootstrap(predictions: Any) -> np.ndarray:
     """F1 on samples of the sentences."""
     return bootstrap_scores(span_counts(*([row[key] for row in predictions] for key in ("gold", "found"))))
 
 
-def _row(name, scores, samples, tagger, matrix):
+def _row(name: str, scores: dict[str, Any], samples: np.ndarray, tagger: Any, matrix: np.ndarray | None) -> list[Any]:
     """A row of the table. Scores have two digits: the third differs between machines and versions."""
     low, high = np.quantile(samples, [0.025, 0.975])
     row = [name, *(f"{scores[key]:.2f}" for key in ("precision", "recall", "f", "oov_recall"))]
@@ -119,7 +121,7 @@ def _row(name, scores, samples, tagger, matrix):
     return [*row, illegal, f"{report['size']:.1f}/{report['gap']:.1f}"]
 
 
-def _differences(f1, samples):
+def _differences(f1: dict[str, float], samples: dict[str, np.ndarray]) -> str:
     """The differences in F1 between the heads, and how large one must be to be more than noise."""
     lines, widths = [], [0.0]
     for first, second in combinations(f1, 2):
@@ -131,7 +133,7 @@ def _differences(f1, samples):
     return "\n".join([title, f"below about {max(widths):.2f} they are noise:", *lines])
 
 
-def _computed_on():
+def _computed_on() -> str:
     name = backend_name()
     return (
         f"Computed by Keras {keras.__version__} on {name} {sys.modules[name].__version__}, {platform.system()} "
@@ -139,7 +141,7 @@ def _computed_on():
     )
 
 
-def _draw(matrices, scheme, path, console):
+def _draw(matrices: dict[str, np.ndarray], scheme: Any, path: Path, console: Console) -> None:
     try:
         transition_heat_map(matrices, scheme, path)
         console.print(f"Heat map: {path}", highlight=False)
@@ -147,7 +149,7 @@ def _draw(matrices, scheme, path, console):
         console.print(f"No heat map. {error}", markup=False)
 
 
-def _report(out, heads, console):
+def _report(out: Any, heads: Any, console: Console) -> None:
     try:
         write_report([out / head.folder for head in heads], out / "report.html")
         console.print(f"Report: {out / 'report.html'}", highlight=False)
@@ -155,7 +157,7 @@ def _report(out, heads, console):
         console.print(f"No report. {error}", markup=False)
 
 
-def _show_sentences(run_dir, texts, console):
+def _show_sentences(run_dir: Path, texts: Sequence[str], console: Console) -> None:
     """Segments the first sentences of the test set with the last run and with the included model, and the user's texts.
 
     The wrong words are marked.
@@ -174,7 +176,7 @@ def _show_sentences(run_dir, texts, console):
             console.print("  " + " ".join(words), highlight=False, markup=False, soft_wrap=True)
 
 
-def marked_sentences(gold, predicted):
+def marked_sentences(gold: Sequence[list[str]], predicted: Sequence[Any]) -> list[Text]:
     """Predicted sentences with right words in green, and wrong words in red and brackets above the correct ones.
 
     Args:
@@ -195,12 +197,12 @@ def marked_sentences(gold, predicted):
     return [*lines, Text(f"{right} of {total} words are right.")]
 
 
-def _words_at_other_places(words, others):
+def _words_at_other_places(words: list[str], others: list[str]) -> list[int]:
     """The indices of the words that are not among the others, at the same characters."""
     spans = set(_spans(others))
     return [place for place, span in enumerate(_spans(words)) if span not in spans]
 
 
-def _spans(words):
+def _spans(words: list[str]) -> list[tuple[int, int]]:
     ends = list(accumulate(map(len, words)))
     return list(zip([0, *ends], ends, strict=False))

@@ -1,16 +1,19 @@
 """kcrf importance: marks the words of labeled texts that are important for a classifier."""
 
+from argparse import Namespace
+from typing import Any
+
 from kcrf.commands.parsers import add_command, add_fields_option, add_overwrite_option, check_out, fields_argument
 from kcrf.commands.quiet import quiet_import
 
 
-def add_importance(commands):
+def add_importance(commands: Any) -> None:
     """Adds `kcrf importance`."""
     summary = "Mark the words that are important for a classifier, for `kcrf pretrain --mask selected`."
     add_command(commands, "importance", summary, _add_options, _importance)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     parser.epilog = (
         "Each text is rebuilt word by word. A word is important if adding it makes the label almost as probable as\n"
         "with the whole text. An important word is marked and removed again (https://arxiv.org/abs/2004.09733).\n\n"
@@ -37,7 +40,7 @@ def _add_options(parser):
     add_fields_option(parser)
 
 
-def _importance(options):
+def _importance(options: Namespace) -> None:
     from kcrf.commands.train import read_part
     from kcrf.corpora import sentence_line
     from kcrf.files import write_lines

@@ -6,7 +6,10 @@ import os
 import re
 import sys
 import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from kcrf.commands.augment import add_augment
 from kcrf.commands.classify import add_classify
@@ -14,6 +17,7 @@ from kcrf.commands.demo import add_demo
 from kcrf.commands.download import add_download
 from kcrf.commands.export import add_export
 from kcrf.commands.importance import add_importance
+from kcrf.commands.info import add_info
 from kcrf.commands.label import add_label
 from kcrf.commands.parsers import CommandParser
 from kcrf.commands.pretrain import add_pretrain
@@ -24,6 +28,7 @@ from kcrf.commands.serve import add_serve
 from kcrf.commands.suggest import add_suggest
 from kcrf.commands.tag import add_tag
 from kcrf.commands.train import add_train
+from kcrf.progress_bars import quiet
 from kcrf.version import __version__
 
 _FLAGS = {
@@ -42,11 +47,11 @@ _FULL_DISK = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # errors that do not tel
 _ARGUMENT = re.compile(rf"`({'|'.join(_FLAGS)}|column)(=-?\d+)?`")
 
 
-def main(arguments=None):
-    """Runs a command.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command. Without arguments, and for `help`, shows the help.
 
     Args:
-        arguments: A list of strings. Defaults to None, those of the process.
+        arguments: A list of strings. Defaults to None: the arguments of the process.
 
     Returns:
         The exit status: 0; 2 after an error that the user can mend, with a message on standard error; 130 after
@@ -54,9 +59,9 @@ def main(arguments=None):
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no log messages from TensorFlow, which reads it at its import
     logging.getLogger("tensorflow").setLevel(logging.ERROR)  # no warnings of a trace for each shape: there are few
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(_with_help(sys.argv[1:] if arguments is None else list(arguments)))
     try:
-        with _plain_warnings(options.command):
+        with _plain_warnings(options.command), quiet(options.quiet):
             options.run(options)
     except BrokenPipeError:  # the reader of the output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -69,26 +74,33 @@ def main(arguments=None):
     return 0
 
 
-def _parser():
+def _with_help(arguments: list[str]) -> list[str]:
+    """The arguments: `kcrf help train all` is `kcrf train --help all`, and `kcrf` alone is `kcrf --help`."""
+    if arguments[:1] in ([], ["help"]):
+        return [*arguments[1:2], "--help", *arguments[2:]]
+    return arguments
+
+
+def _parser() -> CommandParser:
     parser = CommandParser(
         prog="kcrf",
         description="Sequence labeling and text classification with Keras: train a model, use it, score it.",
-        epilog="`kcrf COMMAND --help` lists the options of a command.",
+        epilog="`kcrf help COMMAND` shows the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    uses = (add_segment, add_tag, add_classify, add_suggest, add_serve, add_score, add_report, add_export)
+    uses = (add_segment, add_tag, add_classify, add_suggest, add_serve, add_score, add_info, add_report, add_export)
     for add in (add_demo, add_download, add_augment, add_label, add_importance, add_pretrain, add_train, *uses):
         add(commands)
     return parser
 
 
 @contextmanager
-def _plain_warnings(command):
+def _plain_warnings(command: str) -> Iterator[None]:
     """A context in which warnings are shown as errors are, with options, without a line of source code."""
     usual = warnings.formatwarning
 
-    def plain(message, category, *where, **more):
+    def plain(message: Any, category: Any, *where: Any, **more: Any) -> str:
         if category is UserWarning:
             return f"kcrf {command}: {_in_flags(str(message))}\n"
         return usual(message, category, *where, **more)
@@ -100,7 +112,7 @@ def _plain_warnings(command):
         warnings.formatwarning = usual
 
 
-def _message(error, options):
+def _message(error: Exception, options: Namespace) -> str:
     """The message of an error, with options in place of Python arguments."""
     if isinstance(error, OSError) and error.errno in _FULL_DISK and error.filename is None:
         places = (getattr(options, name, None) for name in ("out", "resume"))
@@ -108,17 +120,17 @@ def _message(error, options):
     return _in_flags(_text(error, options.command))
 
 
-def _in_flags(message):
+def _in_flags(message: str) -> str:
     """A message with options in place of Python arguments."""
     return _ARGUMENT.sub(_flag, message)
 
 
-def _flag(match):
+def _flag(match: re.Match[str]) -> str:
     """The option for an argument: `repair=True` is --repair, `column=2` is --column 2."""
     return f"{_FLAGS.get(match[1], '--column')}{(match[2] or '').replace('=', ' ')}"
 
 
-def _text(error, command):
+def _text(error: Exception, command: str) -> str:
     variable = "set the environment variable KERAS_BACKEND to tensorflow, jax or torch"
     if "Unable to import backend" in str(error) or getattr(error, "name", None) == "openvino":
         return f"{variable}. Received: KERAS_BACKEND={os.environ.get('KERAS_BACKEND')}"

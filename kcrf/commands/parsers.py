@@ -2,8 +2,11 @@
 
 import argparse
 import csv
+from argparse import SUPPRESS, Namespace
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 # Names of options in other programs, without hyphens, and their names here. A command has one of these.
 _OTHER_NAMES = {
@@ -40,8 +43,13 @@ class CommandParser(argparse.ArgumentParser):
     """
 
     add_options = None
+    common: frozenset[str] = frozenset()  # the options that --help shows; --help all shows all
 
-    def parse_known_args(self, args=None, namespace=None):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "add_help": False, "allow_abbrev": False})
+        self.add_argument("-h", "--help", nargs="?", choices=["all"], action=_Help, help=SUPPRESS)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self.add_options is not None:
             add_options, self.add_options = self.add_options, None
             add_options(self)
@@ -50,7 +58,15 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._advice(unknown[0].partition('=')[0])}")
         return options, unknown
 
-    def _advice(self, name):
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raises the error for a value, or a command, that is not among the choices, with the one that was meant."""
+        if action.choices is not None and value not in action.choices:
+            choices = list(map(str, action.choices))
+            near = get_close_matches(str(value), choices, n=1)
+            meant = f". Did you mean {near[0]}?" if near else ""
+            raise argparse.ArgumentError(action, f"needs one of {', '.join(choices)}. Received: {value}{meant}")
+
+    def _advice(self, name: str) -> str:
         """The end of the error message for an unknown option: the similar option, or where else it is set."""
         if name[0] in _DASHES:  # typed by a word processor
             name = f"--{name.lstrip(_DASHES)}"
@@ -70,24 +86,32 @@ class CommandParser(argparse.ArgumentParser):
         return f". Did you mean {meant[0]}?" if meant else ""
 
 
-def add_command(commands, name, summary, add_options, run):
-    """Adds a command.
+class _Help(argparse.Action):
+    """Prints the help with the most common options, or with all options, and exits."""
 
-    Args:
-        commands: What `ArgumentParser.add_subparsers` returned, with `parser_class=CommandParser`.
-        name: Its name.
-        summary: One sentence for the help.
-        add_options: A function that adds the options to its parser, and may set `parser.epilog`.
-        run: A function that runs the command with the parsed options.
-    """
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        for action in parser._actions if values is None and parser.common else ():
+            if not parser.common.intersection(action.option_strings):
+                action.help = SUPPRESS
+        parser.print_help()
+        parser.exit()
+
+
+def add_command(
+    commands: Any, name: str, summary: str, add_options: Callable[[Any], None], run: Callable[[Namespace], None]
+) -> None:
+    """Adds a command."""
     parser = commands.add_parser(
         name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="Show no progress and no notes on standard error. [no]"
     )
     parser.add_options = add_options
     parser.set_defaults(run=run)
 
 
-def add_conll_options(parser):
+def add_conll_options(parser: Any) -> None:
     """Adds the options on how to read CoNLL files and segmented text. An option left out is None."""
     parser.add_argument(
         "--column",
@@ -110,7 +134,7 @@ def add_conll_options(parser):
     )
 
 
-def _column(text):
+def _column(text: str) -> int | str:
     """The number of a column, or the name of one of CoNLL-U."""
     if text.upper() in ("UPOS", "XPOS"):
         return text.upper()
@@ -120,19 +144,13 @@ def _column(text):
         raise argparse.ArgumentTypeError(f"must be a number, UPOS or XPOS. Received: {text}") from None
 
 
-def add_overwrite_option(parser):
+def add_overwrite_option(parser: Any) -> None:
     """Adds the option that lets a command replace the file that --out names."""
     parser.add_argument("--overwrite", action="store_true", help="Replace the file in --out if it exists. [no]")
 
 
-def check_out(path, source=None, overwrite=False):
-    """Raises an error if no file can be written at a path, before the work.
-
-    Args:
-        path: The file to write.
-        source: The file that is read, which must be another one. Defaults to None.
-        overwrite: Whether a file at the path is replaced. Defaults to False.
-    """
+def check_out(path: str, source: str | None = None, overwrite: bool = False) -> None:
+    """Raises an error if no file can be written at a path, before the work."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: needs a file to write. Received: a folder")
     if not Path(path).absolute().parent.is_dir():
@@ -142,23 +160,23 @@ def check_out(path, source=None, overwrite=False):
     check_is_new(path, overwrite)
 
 
-def check_is_new(path, overwrite):
+def check_is_new(path: str, overwrite: bool) -> None:
     """Raises FileExistsError if there is a file at a path which is not to be replaced."""
     if Path(path).is_file() and not overwrite:
         raise FileExistsError(f"{path}: the file exists; --overwrite replaces it")
 
 
-def conll_arguments(options):
+def conll_arguments(options: Namespace) -> dict[str, Any]:
     """The arguments of `kcrf.corpora.read_entities` other than the path, from parsed options."""
     return {"column": -1 if options.column is None else options.column, "repair": bool(options.repair)}
 
 
-def reading_arguments(options):
+def reading_arguments(options: Namespace) -> dict[str, Any]:
     """How the files of any task are read, from parsed options: what `read_part` takes."""
     return {**conll_arguments(options), "strip_tags": bool(options.strip_tags), "fields": fields_argument(options)}
 
 
-def add_fields_option(parser):
+def add_fields_option(parser: Any) -> None:
     """Adds the option on where the texts and labels of --task classify are. Left out, it is None."""
     parser.add_argument(
         "--fields",
@@ -169,12 +187,12 @@ def add_fields_option(parser):
     )
 
 
-def fields_argument(options):
+def fields_argument(options: Namespace) -> list[str] | None:
     """The `fields` of `kcrf.corpora.read_classified`, from parsed options."""
     return None if options.fields is None else next(csv.reader([options.fields]), [])
 
 
-def refuse_data_options(options, task):
+def refuse_data_options(options: Namespace, task: str) -> None:
     """Raises ValueError if there is an option that says how to read the data of another task."""
     from kcrf.tasks import TASKS
 
@@ -184,7 +202,7 @@ def refuse_data_options(options, task):
                 raise ValueError(f"--{name.replace('_', '-')} needs --task {other.name}. Received: --task {task}")
 
 
-def print_scores(title, parts):
+def print_scores(title: str, parts: dict[str, Any]) -> None:
     """Prints the scores of parts as a table."""
     from rich.console import Console
 

@@ -2,20 +2,22 @@
 
 import os
 import shlex
+from argparse import Namespace
+from typing import Any
 
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
 
 
-def add_pretrain(commands):
+def add_pretrain(commands: Any) -> None:
     """Adds `kcrf pretrain`."""
     summary = "Pretrain a BERT on unlabeled text, from scratch, or continue from an existing BERT."
     add_command(commands, "pretrain", summary, _add_options, _pretrain)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     from kcrf.commands.training_options import add_settings
-    from kcrf.runs.pretraining import PretrainingSettings
+    from kcrf.runs.pretraining import PRETRAINING_FIELDS, PRETRAINING_RULES
 
     parser.usage = (
         "kcrf pretrain --text FILE [FILE ...] --out FOLDER [OPTION ...]\n       kcrf pretrain --resume FOLDER"
@@ -28,7 +30,7 @@ def _add_options(parser):
         "  kcrf train --train words.txt --bert pretrained/news --out runs/words\n"
         "  kcrf pretrain --resume pretrained/news"
     )
-    groups = add_settings(parser, PretrainingSettings)
+    groups = add_settings(parser, PRETRAINING_FIELDS, PRETRAINING_RULES)
     groups["model"].add_argument(
         "--text", nargs="+", metavar="FILE", help="Files with the text. They may be larger than memory."
     )
@@ -40,12 +42,12 @@ def _add_options(parser):
     )
 
 
-def _pretrain(options):
+def _pretrain(options: Namespace) -> None:
     from kcrf.commands.training_options import refuse_beside_resume
-    from kcrf.runs.pretraining import PretrainingSettings
+    from kcrf.runs.pretraining import PRETRAINING_FIELDS
 
     if options.resume is not None:
-        refuse_beside_resume(options, PretrainingSettings, ("text", "out"))
+        refuse_beside_resume(options, PRETRAINING_FIELDS, ("text", "out"))
     elif absent := [f"--{name}" for name in ("text", "out") if getattr(options, name) is None]:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume FOLDER")
     out = options.resume or options.out
@@ -62,15 +64,15 @@ def _pretrain(options):
     )
 
 
-def _settings(options):
+def _settings(options: Namespace) -> Any:
     """The `PretrainingSettings` that parsed options ask for."""
     from kcrf.commands.training_options import given_settings
-    from kcrf.runs.pretraining import PretrainingSettings
+    from kcrf.runs.pretraining import PRETRAINING_FIELDS, PretrainingSettings
 
-    return PretrainingSettings(**given_settings(options, PretrainingSettings))
+    return PretrainingSettings(**given_settings(options, PRETRAINING_FIELDS))
 
 
-def _run(settings, options, out):
+def _run(settings: Any, options: Namespace, out: str) -> dict[str, Any]:
     """Pretrains; returns the entry of the log with the lowest validation loss."""
     with quiet_import():
         from kcrf.pretraining import pretrain, resume_pretraining

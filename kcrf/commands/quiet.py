@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 # TF_CPP_MIN_LOG_LEVEL does not hold for messages before absl::InitializeLog, as of TensorFlow 2.21.
@@ -11,7 +12,7 @@ _NOTE = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeL
 
 
 @contextmanager
-def quiet_import():
+def quiet_import() -> Iterator[None]:
     """A context in which Keras is imported: leaves out absl's notes, shows all else on standard error at its end."""
     try:
         stderr = os.dup(2)
@@ -34,7 +35,7 @@ def quiet_import():
 
 
 @contextmanager
-def quick_import():
+def quick_import() -> Iterator[None]:
     """As `quiet_import`, for a command that only uses a model: a second less until it begins.
 
     Keras imports Matplotlib and JAX where they are installed, for pictures and for another backend. In this context
@@ -42,7 +43,7 @@ def quick_import():
     """
     unused = ["matplotlib", *(["jax"] if os.environ.get("KERAS_BACKEND") in ("torch", "tensorflow") else [])]
     blocked = [name for name in unused if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(blocked))  # None: `import` raises ModuleNotFoundError
+    sys.modules.update(dict.fromkeys(blocked))  # type: ignore[arg-type]  # None: `import` raises ModuleNotFoundError
     try:
         with quiet_import():
             yield

@@ -1,16 +1,18 @@
 """kcrf report"""
 
 import os
+from argparse import Namespace
+from typing import Any
 
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_is_new
 
 
-def add_report(commands):
+def add_report(commands: Any) -> None:
     """Adds `kcrf report`."""
     add_command(commands, "report", "Write one HTML page that compares training runs.", _add_options, _report)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     parser.epilog = (
         "The page shows settings, scores, learning curves, transitions by epoch, the most frequent mistakes and the\n"
         "calibration of the confidences. It needs no other file.\n\n"
@@ -21,7 +23,7 @@ def _add_options(parser):
     add_overwrite_option(parser)
 
 
-def _report(options):
+def _report(options: Namespace) -> None:
     from kcrf.reports import write_report
 
     path = options.out or os.path.join(options.runs[0], "report.html")

@@ -4,7 +4,10 @@ import json
 import os
 import re
 import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from kcrf.commands.parsers import (
     add_command,
@@ -20,7 +23,7 @@ _TASKS = ("cws", "ner", "pos", "cws-pos", "classify")  # the keys of kcrf.tasks.
 _CONFIDENCE = re.compile(r'"(?:confidence|confidences|probabilities)": ?[\[{\d]')
 
 
-def add_score(commands):
+def add_score(commands: Any) -> None:
     """Adds `kcrf score`."""
     summary = (
         "Score words as SIGHAN (cws), words with their classes (cws-pos), entities as conlleval (ner), tokens (pos), "
@@ -29,7 +32,7 @@ def add_score(commands):
     add_command(commands, "score", summary, _add_options, _score)
 
 
-def _add_options(parser):
+def _add_options(parser: Any) -> None:
     parser.epilog = (
         "GOLD and PRED hold the same text. For cws: one sentence per line, words separated by spaces. For ner:\n"
         "CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:\n"
@@ -66,7 +69,7 @@ def _add_options(parser):
     parser.add_argument("--json", action="store_true", help="Print a JSON object instead of a table. [no]")
 
 
-def _score(options):
+def _score(options: Namespace) -> None:
     from kcrf.tasks import MismatchError, task_of
 
     run = _read_run(options)
@@ -80,7 +83,7 @@ def _score(options):
     try:
         labels = _known_labels(Path(options.pred)) if task.output == "label" else ()
         words = _training_words(options, task, gold)
-        scores = _scores(run, gold, predicted, lambda *items: task.scores(*items, words, labels))
+        scores = _scores(run, gold, predicted, lambda gold, predicted: task.scores(gold, predicted, words, labels))
     except MismatchError as error:
         place = options.pred if error.line is None else f"{options.pred}:{error.line}"
         raise ValueError(f"{place}: {error}") from None
@@ -95,7 +98,7 @@ def _score(options):
         _print_confusion(scores.get("confusion", ()))
 
 
-def _scores(run, gold, predicted, score):
+def _scores(run: Any, gold: list[Any], predicted: list[Any], score: Callable[..., Any]) -> dict[str, Any]:
     """The scores of all items; of a run of several segmentation standards the mean, and those of each."""
     from kcrf.taggers.standards import scores_of_standards
 
@@ -108,12 +111,12 @@ def _scores(run, gold, predicted, score):
     return scores_of_standards({standard: score(*map(list, zip(*items))) for standard, items in rows.items()})
 
 
-def _read(options, task, path):
+def _read(options: Namespace, task: Any, path: str) -> list[Any]:
     """The items of a file."""
     return task.read_scored(path, reading_arguments(options), is_gold=path == options.gold)
 
 
-def _print_confusion(confusion):
+def _print_confusion(confusion: Sequence[Any]) -> None:
     """Prints the most frequent pairs of a gold and a predicted tag that differ."""
     if confusion:
         from rich.console import Console
@@ -123,7 +126,7 @@ def _print_confusion(confusion):
         Console().print(score_table("most frequent mistakes", ["gold", "predicted", "count"], confusion[:_MOST_PAIRS]))
 
 
-def _check_gold(options):
+def _check_gold(options: Namespace) -> None:
     """Refuses a gold file that a command wrote, for predictions that none wrote: they were exchanged."""
     if options.gold is not None and os.path.abspath(options.gold) == os.path.abspath(options.pred):
         print(f"kcrf score: --gold and --pred are the same file, {options.gold}", file=sys.stderr)
@@ -134,7 +137,7 @@ def _check_gold(options):
         )
 
 
-def _is_predicted(path):
+def _is_predicted(path: Path) -> bool:
     """Whether a `kcrf` command wrote a file: it is of a run, or has confidences."""
     from kcrf.corpora import read_lines
     from kcrf.corpora.json_objects import begins_json
@@ -145,7 +148,7 @@ def _is_predicted(path):
     return begins_json(lines) and any(map(_CONFIDENCE.search, lines))
 
 
-def _read_run(options):
+def _read_run(options: Namespace) -> Any:
     """The `kcrf.runs.RunRecord` if --pred is the predictions.jsonl of a run folder, else None."""
     from kcrf.runs import read_run
 
@@ -159,11 +162,11 @@ def _read_run(options):
     return run
 
 
-def _is_of_run(path):
+def _is_of_run(path: Path) -> bool:
     return path.name == "predictions.jsonl" and path.is_file() and path.with_name("config.json").is_file()
 
 
-def _training_words(options, task, gold):
+def _training_words(options: Namespace, task: Any, gold: list[Any]) -> set[str] | None:
     """The words in --words, a set, or None: those of labeled data as `kcrf train` reads them, or of lines of words."""
     from kcrf.corpora import read_lines, read_segmented, read_tagged
     from kcrf.corpora.columns import is_conllu
@@ -183,7 +186,7 @@ def _training_words(options, task, gold):
     return set(words if class_sign(words)[0] is None else map(without_class, words))
 
 
-def _are_columns(lines, tags):
+def _are_columns(lines: list[str], tags: set[str]) -> bool:
     """Whether lines have a token and its tag each: two columns or more, with empty lines between sentences.
 
     Words may come in pairs as well: of columns between spaces, most values of one must be among `tags`, the gold ones.
@@ -197,7 +200,7 @@ def _are_columns(lines, tags):
     return any(sum(value in tags for value in column) > len(column) / 2 for column in others)
 
 
-def _known_labels(path):
+def _known_labels(path: Path) -> tuple[str, ...]:
     """The labels of the classifier in their order, of its run or as `kcrf classify` writes them; () of numbers."""
     from kcrf.corpora import read_lines
     from kcrf.corpora.json_objects import begins_json, json_objects

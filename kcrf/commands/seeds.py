@@ -1,9 +1,11 @@
 """Several runs of `kcrf train` that differ in their seed alone: their scores side by side, mean and deviation."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 from kcrf.files import sha256_of
 
@@ -13,19 +15,19 @@ ADVICE = (
 )
 
 
-def with_hashes(sources, settings):
+def with_hashes(sources: dict[str, Any], settings: Any) -> dict[str, Any]:
     """The sources with a hash of each file and folder: a run of one that has changed since is one of other data."""
     names = {}
     for name in ("train", "valid", "test", "unlabeled"):
         files = sources.get(name)
         by_standard = files if isinstance(files, dict) else {"": files}
         names |= {f"{name} {standard}".strip(): path for standard, path in by_standard.items()}
-    of_model = () if settings.extend is not None else ("vectors", "bert")  # else the run that is extended has them
+    of_model = () if settings.continues else ("vectors", "bert")  # else the run that is extended has them
     names |= {name: getattr(settings, name) for name in (*of_model, "synonyms", "synonym_vectors", "teacher", "extend")}
     return {**sources, "sha256": {name: sha256_of(Path(path)) for name, path in names.items() if path is not None}}
 
 
-def check_unchanged(sources, settings):
+def check_unchanged(sources: dict[str, Any], settings: Any) -> None:
     """Raises ValueError if files have changed since their hashes were made: each run reads its data anew."""
     hashes = with_hashes(sources, settings)["sha256"]
     changed = [name for name, sha256 in sources["sha256"].items() if hashes.get(name) != sha256]
@@ -36,22 +38,13 @@ def check_unchanged(sources, settings):
         )
 
 
-def plan_seeds(out, settings, sources, count, overwrite):
+def plan_seeds(
+    out: str, settings: Any, sources: dict[str, Any], count: int, overwrite: bool
+) -> list[tuple[Any, Path, str]]:
     """Plans the run of each seed.
-
-    Args:
-        out: The folder of the run folders, `seed-0`, `seed-1`, ...
-        settings: `Settings` with the first seed.
-        sources: The files of the data, how they are read and their hashes, a dict.
-        count: How many seeds.
-        overwrite: Whether runs of other settings or data are replaced. Those of the same are kept, or resumed.
 
     Returns:
         A list of `(settings, run folder, mode)`. The mode is "train", "resume" or "keep".
-
-    Raises:
-        ValueError: `count` is not at least 2.
-        FileExistsError: `out` is a run folder itself, or has a run of other settings or data, without `overwrite`.
     """
     if count < 2:
         raise ValueError(f"--seeds must be at least 2. Received: {count}")
@@ -61,7 +54,7 @@ def plan_seeds(out, settings, sources, count, overwrite):
     return [(one, Path(out) / f"seed-{one.seed}", _mode(out, one, sources, overwrite)) for one in runs]
 
 
-def _mode(out, settings, sources, overwrite):
+def _mode(out: str, settings: Any, sources: dict[str, Any], overwrite: bool) -> str:
     from kcrf.runs import RunFolder
 
     folder = RunFolder(Path(out) / f"seed-{settings.seed}")
@@ -79,27 +72,20 @@ def _mode(out, settings, sources, overwrite):
     return "train"
 
 
-def _is_run_of(folder, settings, sources):
+def _is_run_of(folder: Any, settings: Any, sources: dict[str, Any]) -> bool:
     """Whether a run has these settings of its user, and these data."""
     stored = folder.read_config()
     return stored.user.values() == settings.values() and (stored.data or {}).get("sources") == sources
 
 
-def print_seeds(out, scores, metric=None, diverged=()):
-    """Prints the scores of the last part of each run, their mean and standard deviation, and which runs failed.
-
-    Args:
-        out: The title of the table.
-        scores: A dict from the seed to the scores of a run, by part.
-        metric: The score of labels by which the best epochs were chosen. Defaults to None: accuracy.
-        diverged: The seeds of runs that ended without scores, because their loss was not finite. Defaults to none.
-    """
+def print_seeds(out: str, scores: dict[int, Any], metric: str | None = None, diverged: Sequence[int] = ()) -> None:
+    """Prints the scores of the last part of each run, their mean and standard deviation, and which runs failed."""
     from rich.console import Console
 
     from kcrf.reports import score_table
     from kcrf.reports.tables import TITLES, columns_of
 
-    last = {seed: parts.get("test", parts["valid"]) for seed, parts in scores.items()}
+    last: Any = {seed: parts.get("test", parts["valid"]) for seed, parts in scores.items()}
     part = "test" if "test" in next(iter(scores.values())) else "valid"
     keys = [key for key in columns_of(last) if any(row.get(key) is not None for row in last.values())]
     standards = next(iter(last.values())).get("standards", {})
@@ -118,7 +104,7 @@ def print_seeds(out, scores, metric=None, diverged=()):
         print(f"failed: {len(failed)} of {len(scores) + len(diverged)} runs, seed {names}: {ADVICE}")
 
 
-def failed_runs(scores, metric=None):
+def failed_runs(scores: dict[int, Any], metric: str | None = None) -> list[int]:
     """The seeds of the runs that learned nothing: not better than one label for all texts, no F1, no correlation.
 
     >>> labels = {"no": {"true": 3}, "yes": {"true": 1}}
@@ -128,7 +114,7 @@ def failed_runs(scores, metric=None):
     return [seed for seed, parts in scores.items() if _learned_nothing(parts["valid"], metric or "accuracy")]
 
 
-def _learned_nothing(scores, metric):
+def _learned_nothing(scores: dict[str, Any], metric: str) -> bool:
     from kcrf.metrics import classification_scores
 
     if "labels" not in scores:

@@ -1,15 +1,19 @@
 """kcrf train"""
 
 import shlex
+from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kcrf.commands.parsers import add_command, print_scores
 from kcrf.commands.quiet import quiet_import
 
+Sources = dict[str, Any]
 _MANY_TOKENS = 200  # of one sentence: the file probably has no empty lines
 
 
-def add_train(commands):
+def add_train(commands: Any) -> None:
     """Adds `kcrf train`."""
     summary = (
         "Train a tagger of words (cws), words with their classes (cws-pos), named entities (ner) or tokens (pos), or a "
@@ -18,9 +22,10 @@ def add_train(commands):
     add_command(commands, "train", summary, _add_options, _train)
 
 
-def _add_options(parser):
-    from kcrf.commands.training_options import add_training_options
+def _add_options(parser: Any) -> None:
+    from kcrf.commands.training_options import COMMON, add_training_options
 
+    parser.common = COMMON
     parser.usage = (
         "kcrf train --train FILE --out RUN_DIR [OPTION ...]\n"
         "       kcrf train --standard NAME=FILE --standard NAME=FILE --out RUN_DIR [OPTION ...]\n"
@@ -33,7 +38,7 @@ def _add_options(parser):
         "CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or today_NN. A tag ? is not known.\n"
         "For classify: one text and its label per line, or two texts and their label, in columns separated by tabs\n"
         "or commas, or JSON lines.\n\n"
-        "Defaults are in square brackets.\n\n"
+        "Defaults are in square brackets. `kcrf train --help all` lists all options.\n\n"
         "examples:\n"
         "  kcrf train --train words.txt --out runs/words\n"
         "  kcrf train --task cws-pos --train tagged.txt --out runs/joint\n"
@@ -47,7 +52,7 @@ def _add_options(parser):
     add_training_options(parser)
 
 
-def _train(options):
+def _train(options: Namespace) -> None:
     from kcrf.commands.training_options import refuse_beside_resume, settings_and_sources
 
     if options.resume is not None:
@@ -55,7 +60,8 @@ def _train(options):
         _train_once(options.resume, *_interrupted_run(options.resume), "resume")
         return
     settings, sources = settings_and_sources(options)
-    if settings.vectors is not None and settings.extend is None and not Path(settings.vectors).is_file():
+    settings = _with_scheme_of_file(settings, sources)
+    if settings.vectors is not None and not settings.continues and not Path(settings.vectors).is_file():
         raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file of word vectors")
     if options.seeds is not None:
         _train_seeds(options, settings, sources)
@@ -64,7 +70,20 @@ def _train(options):
     _train_once(options.out, settings, sources, "train", options.overwrite)
 
 
-def _train_once(out, settings, sources, mode, overwrite=False):
+def _with_scheme_of_file(settings: Any, sources: Sources) -> Any:
+    """The settings with the scheme bioes if the tags of the training file mark where entities end, as E-PER does."""
+    from kcrf.corpora.conll import marks_ends
+    from kcrf.progress_bars import print_note
+
+    if settings.task != "ner" or settings.scheme is not None or settings.continues:
+        return settings
+    if not marks_ends(sources["train"], sources["column"]):
+        return settings
+    print_note("train: the tags mark where entities end, so the model does, too: --scheme bioes")
+    return replace(settings, scheme="bioes")
+
+
+def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite: bool = False) -> None:
     """Trains or resumes one run, and prints its scores."""
     try:
         tagger, scores = _run_training(out, settings, sources, mode, overwrite)
@@ -72,6 +91,7 @@ def _train_once(out, settings, sources, mode, overwrite=False):
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
     print_scores(out, scores)
+    print(f"saved to {out}; try: kcrf {_command_of(out)} --model {shlex.quote(str(out))} FILE")
     if tagger.advice:
         print(
             "CRF",
@@ -79,7 +99,14 @@ def _train_once(out, settings, sources, mode, overwrite=False):
         )
 
 
-def _train_seeds(options, settings, sources):
+def _command_of(out: str) -> str:
+    """The command that uses the model of a run."""
+    from kcrf.runs import RunFolder
+
+    return RunFolder(out).read_config().config.task.command
+
+
+def _train_seeds(options: Namespace, settings: Any, sources: Sources) -> None:
     """Trains one run for each seed, prints their scores and writes a report on them."""
     from kcrf.commands.seeds import check_unchanged, plan_seeds, print_seeds, with_hashes
     from kcrf.progress_bars import print_note
@@ -109,9 +136,11 @@ def _train_seeds(options, settings, sources):
         print_note(f"no report.html: {error}; then `kcrf report` writes it")
 
 
-def _run_training(out, settings, sources, mode, overwrite, title="training"):
+def _run_training(
+    out: Any, settings: Any, sources: Sources, mode: str, overwrite: bool, title: str = "training"
+) -> Any:
     """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
-    parts, unlabeled = _read_parts(settings, sources), _read_unlabeled(settings.task, sources)
+    (train, valid, test), unlabeled = _read_parts(settings, sources), _read_unlabeled(settings.task, sources)
     _check_augmentation(settings)
     with quiet_import():
         from kcrf.training import resume_tagger, train_tagger
@@ -119,19 +148,19 @@ def _run_training(out, settings, sources, mode, overwrite, title="training"):
 
     progress = TrainingProgress(title)
     if mode == "resume":
-        return resume_tagger(out, *parts, progress=progress, unlabeled=unlabeled)
-    return train_tagger(settings, *parts, out, progress, sources, overwrite, unlabeled)
+        return resume_tagger(out, train, valid, test, progress, unlabeled)
+    return train_tagger(settings, train, valid, test, out, progress, sources, overwrite, unlabeled)
 
 
-def _check_augmentation(settings):
+def _check_augmentation(settings: Any) -> None:
     from kcrf.augmentation.copies import copies_wanted
-    from kcrf.runs import AugmentationConfig
+    from kcrf.runs.stages import AugmentationConfig
 
     if settings.augment:
         copies_wanted(settings.task, settings.part(AugmentationConfig), settings.seed)
 
 
-def _refuse_other_run(run_dir, overwrite):
+def _refuse_other_run(run_dir: str, overwrite: bool) -> None:
     """Refuses a folder with a run, finished or not, without --overwrite."""
     from kcrf.runs import RunFolder
 
@@ -146,7 +175,7 @@ def _refuse_other_run(run_dir, overwrite):
         raise FileExistsError(f"{run_dir}: needs --overwrite to replace a finished run. Received: no --overwrite")
 
 
-def _is_resumable(run_dir):
+def _is_resumable(run_dir: str) -> bool:
     from kcrf.runs import RunFolder
 
     try:
@@ -155,7 +184,7 @@ def _is_resumable(run_dir):
         return False
 
 
-def _interrupted_run(run_dir):
+def _interrupted_run(run_dir: str) -> tuple[Any, Sources]:
     """The settings and the sources of an interrupted run."""
     from kcrf.runs import RunFolder
 
@@ -168,7 +197,7 @@ def _interrupted_run(run_dir):
     return folder.read_settings(), sources
 
 
-def _read_parts(settings, sources):
+def _read_parts(settings: Any, sources: Sources) -> Any:
     """The sentences or examples for training, for validation and, or None, for testing; of standards, dicts of them."""
     parts = [sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")]
     if not isinstance(sources["train"], dict):
@@ -181,14 +210,14 @@ def _read_parts(settings, sources):
         name: _with_held_out(settings, path, *(part and part.get(name) for part in parts))
         for name, path in sources["train"].items()
     }
-    train, valid, test = (
+    *held_out, test = (
         {name: part for name, part in zip(by_standard, column, strict=True) if part is not None}
         for column in zip(*by_standard.values(), strict=True)
     )
-    return train, valid, test or None
+    return *held_out, test or None
 
 
-def _with_held_out(settings, path, train, valid, test):
+def _with_held_out(settings: Any, path: str, train: Any, valid: Any, test: Any) -> Any:
     """The parts, with a tenth of the training data for validation if there is none."""
     from kcrf.tasks import task_of
 
@@ -203,12 +232,12 @@ def _with_held_out(settings, path, train, valid, test):
     return train, valid, test
 
 
-def _note_training_texts(task, train, parts):
+def _note_training_texts(name: str, train: Any, parts: dict[str, Any]) -> None:
     """Says if more than half of a part is in the training data: its scores are no scores on other texts."""
     from kcrf.progress_bars import print_note
     from kcrf.tasks import task_of
 
-    task = task_of(task)
+    task = task_of(name)
     texts = set(map(task.vocabulary_text, task.check("train", train)))
     for name, part in parts.items():
         both = sum(task.vocabulary_text(item) in texts for item in task.check(name, part)) if part else 0
@@ -218,7 +247,7 @@ def _note_training_texts(task, train, parts):
             )
 
 
-def _read_unlabeled(task, sources):
+def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
     """The unlabeled texts: strings, or for pairs tuples of two strings. Empty if no file was given."""
     from kcrf.corpora.lines import read_corpus_lines
     from kcrf.tasks import task_of
@@ -230,7 +259,7 @@ def _read_unlabeled(task, sources):
     return list(map(task_of(task).read_unlabeled_line, lines))
 
 
-def read_part(task, sources, name):
+def read_part(task: str, sources: Sources, name: str) -> Any:
     """The sentences of a file, those that are empty left out; for classification its examples.
 
     Of several standards a dict of them, from the files of each.

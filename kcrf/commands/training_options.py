@@ -4,30 +4,31 @@ An option that is left out is None, so that `--resume` can refuse all that are g
 """
 
 import os
-import warnings
-from argparse import SUPPRESS, Action, ArgumentTypeError, BooleanOptionalAction
-from dataclasses import fields
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field
+from typing import Any
 
-from kcrf.commands.parsers import (
-    add_conll_options,
-    add_fields_option,
-    reading_arguments,
-    refuse_data_options,
-)
-from kcrf.runs import RunFolder, Settings
+from kcrf.commands.parsers import add_conll_options, add_fields_option, reading_arguments, refuse_data_options
+from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.extension import extended_settings
-from kcrf.runs.options import condition_in_words, default_in_words, option_of, options_of, types_of
-from kcrf.runs.settings import PARTS
+from kcrf.runs.options import Rule, condition_in_words, default_in_words, option_of, types_of
+from kcrf.runs.settings import FIELDS, RULES
 from kcrf.tasks import TASKS, Wording
+
+Fields = Mapping[str, Field[Any]]
+COMMON = frozenset(
+    "--train --valid --test --task --out --overwrite --resume --bert --encoder --epochs --learning-rate --seed".split()
+)
 
 _FILES = ("train", "valid", "test", "unlabeled")
 _READING = ("fields", "column", "repair", "strip_tags")
 _NOT_SETTINGS = (*_FILES, *_READING, "standard", "from_run", "out", "overwrite", "seeds")
 
 
-def add_training_options(parser):
+def add_training_options(parser: ArgumentParser) -> None:
     """Adds the options of `kcrf train` to its parser."""
-    groups = add_settings(parser, Settings)
+    groups = add_settings(parser, FIELDS, RULES)
     groups["BERT"].add_argument(
         "--from",
         dest="from_run",
@@ -41,37 +42,21 @@ def add_training_options(parser):
     _add_run_folder(groups["data"])
 
 
-def add_settings(parser, settings):
-    """Adds an option for each field of a dataclass whose fields have an `Option`; returns the groups by title."""
-    groups = {}
-    for setting in _in_order(settings):
-        option = option_of(setting)
-        if option.group is None:
+def add_settings(parser: ArgumentParser, settings: Fields, rules: Sequence[Rule]) -> dict[str, Any]:
+    """Adds an option for each dataclass field with an `Option`. Returns the groups by title."""
+    groups: dict[str, Any] = {}
+    for setting in settings.values():
+        title = option_of(setting).group
+        if title is None:
             continue
-        if option.group not in groups:
-            groups[option.group] = parser.add_argument_group(option.group)
-        arguments = _arguments(setting)
-        groups[option.group].add_argument(_flag(setting.name), dest=setting.name, default=None, **arguments)
-        if option.old_flag is not None:
-            arguments |= {"action": _Renamed, "help": SUPPRESS}
-            parser.add_argument(option.old_flag, dest=setting.name, default=None, **arguments)
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        flag = _flag(setting.name)
+        groups[title].add_argument(flag, dest=setting.name, default=None, **_arguments(setting, rules))
     return groups
 
 
-def _in_order(settings):
-    """The fields of a dataclass of settings, part by part if it has parts."""
-    return [field for part in PARTS for field in fields(part)] if settings is Settings else options_of(settings)
-
-
-class _Renamed(Action):
-    """Takes the value of an option under its old name, and says the new one."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        warnings.warn(f"{option_string} is now {_flag(self.dest)}", stacklevel=2)
-        setattr(namespace, self.dest, values)
-
-
-def _add_files(data):
+def _add_files(data: Any) -> None:
     """Adds the options for the files with the data."""
     data.add_argument("--train", metavar="FILE", help="The training data.")
     data.add_argument(
@@ -101,10 +86,9 @@ def _add_files(data):
         help="Unlabeled text that the teacher labels: one text per line, or two texts with a tab between them. Only "
         "with --teacher. [none]",
     )
-    data.add_argument("--unlabelled", dest="unlabeled", metavar="FILE", action=_Renamed, help=SUPPRESS)
 
 
-def _add_run_folder(data):
+def _add_run_folder(data: Any) -> None:
     """Adds the options on the folder of the run, or of several runs."""
     data.add_argument("--out", metavar="RUN_DIR", help="Folder for the model, its scores and the log.")
     data.add_argument(
@@ -127,16 +111,16 @@ def _add_run_folder(data):
     )
 
 
-def _flag(name):
+def _flag(name: str) -> str:
     """The option for a setting, or for one of the other options."""
     return "--from" if name == "from_run" else f"--{name.replace('_', '-')}"
 
 
-def _arguments(setting):
+def _arguments(setting: "Field[Any]", rules: Sequence[Rule]) -> dict[str, Any]:
     """The arguments of `add_argument` for a field of `Settings`."""
-    option, kinds, condition = option_of(setting), types_of(setting), condition_in_words(setting)
-    notes = [default_in_words(setting, _show), *([condition] if condition else [])]
-    help = {"help": f"{option.help} [{'; '.join(notes)}]".replace("%", "%%")}
+    option, kinds, condition = option_of(setting), types_of(setting), condition_in_words(setting.name, rules)
+    notes = [default_in_words(setting, rules, _show), *([condition] if condition else [])]
+    help: dict[str, Any] = {"help": f"{option.help} [{'; '.join(notes)}]".replace("%", "%%")}
     if bool in kinds:
         return {"action": BooleanOptionalAction, **help}
     if choices := _choices(setting):
@@ -148,7 +132,7 @@ def _arguments(setting):
     return {"type": int, "metavar": "N", **help} if int in kinds else {"type": float, "metavar": "X", **help}
 
 
-def _choices(setting):
+def _choices(setting: "Field[Any]") -> list[Any]:
     """The values that an option may have in any run, a list; empty if there is no choice."""
     option = option_of(setting)
     choices_of_tasks = [task.choices[setting.name] for task in TASKS.values() if setting.name in task.choices]
@@ -159,28 +143,27 @@ def _choices(setting):
     return list(dict.fromkeys(value for choices in choices_of_tasks for value in choices))
 
 
-def _number_or_auto(text):
+def _number_or_auto(text: str) -> float | str:
     try:
         return text if text == "auto" else float(text)
     except ValueError:
         raise ArgumentTypeError(f"needs a number or auto. Received: {text}") from None
 
 
-def _show(value):
+def _show(value: Any) -> str:
     """A default in the help."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def settings_and_sources(options):
+def settings_and_sources(options: Namespace) -> tuple[Settings, dict[str, Any]]:
     """The `Settings` that parsed options ask for, and a dict with the files of the data and how to read them."""
     absent = [f"--{name}" for name in ("train", "out") if getattr(options, name) is None]
     absent = [name for name in absent if name != "--train" or not options.standard]
     if absent:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
-    values = {**given_settings(options, Settings), **_bert_of_run(options)}
-    settings = Settings(**values) if options.extend is None else extended_settings(values)
+    settings = extended_settings({**given_settings(options, FIELDS), **_bert_of_run(options)})
     if settings.teacher is not None:
         if os.path.isfile(settings.teacher):
             raise ValueError(f"{settings.teacher}: --teacher needs the folder of a run. Received: a file")
@@ -191,7 +174,7 @@ def settings_and_sources(options):
     return settings, {**files_of_parts(options, settings.task), **reading_arguments(options)}
 
 
-def files_of_parts(options, task):
+def files_of_parts(options: Namespace, task: str) -> dict[str, Any]:
     """The absolute path of the file of each part, None where there is none; of several standards a dict by name."""
     unlabeled = options.unlabeled and os.path.abspath(options.unlabeled)
     if options.standard is None:
@@ -202,22 +185,22 @@ def files_of_parts(options, task):
     if options.train is not None:
         raise ValueError("--standard takes the place of --train. Received: both")
     train = _by_standard("standard", options.standard)
-    files = {name: _by_standard(name, getattr(options, name) or ()) or None for name in ("valid", "test")}
-    for name, by_standard in files.items():
+    by_part = {name: _by_standard(name, getattr(options, name) or ()) or None for name in ("valid", "test")}
+    for name, by_standard in by_part.items():
         unknown = [standard for standard in by_standard or () if standard not in train]
         if unknown:
             raise ValueError(f"--{name} needs one of the standards {', '.join(train)}. Received: {unknown[0]}")
-    return {"train": train, **files, "unlabeled": unlabeled}
+    return {"train": train, **by_part, "unlabeled": unlabeled}
 
 
-def _one_file(name, paths):
+def _one_file(name: str, paths: list[str] | None) -> str | None:
     """The absolute path of the only file of a part, or None."""
     if paths and len(paths) > 1:
         raise ValueError(f"--{name} needs one file without --standard. Received: {', '.join(paths)}")
     return os.path.abspath(paths[0]) if paths else None
 
 
-def _by_standard(option, values):
+def _by_standard(option: str, values: Iterable[str]) -> dict[str, str]:
     """The absolute paths of values such as pku=pku.txt, a dict by standard."""
     files = {}
     for value in values:
@@ -232,7 +215,7 @@ def _by_standard(option, values):
     return files
 
 
-def _bert_of_run(options):
+def _bert_of_run(options: Namespace) -> dict[str, str]:
     """The BERT that --from asks for, as a dict of settings."""
     if options.from_run is None:
         return {}
@@ -242,31 +225,32 @@ def _bert_of_run(options):
     return {"bert": os.path.abspath(options.from_run)}
 
 
-def given_settings(options, settings):
+def given_settings(options: Namespace, settings: Fields) -> dict[str, Any]:
     """The settings that are among parsed options, by name; paths are absolute."""
-    values = {field.name: (field, getattr(options, field.name, None)) for field in options_of(settings)}
+    values = {name: getattr(options, name, None) for name in settings}
     return {
-        name: os.path.abspath(value) if option_of(field).is_path else value
-        for name, (field, value) in values.items()
+        name: os.path.abspath(value) if option_of(settings[name]).is_path else value
+        for name, value in values.items()
         if value is not None
     }
 
 
-def in_flags(error):
+def in_flags(error: SettingError) -> str:
     """The message of a `SettingError` with options of the command line instead of Python names."""
     return error.worded(Wording(_flag, _assignment))
 
 
-def _assignment(name, value):
+def _assignment(name: str, value: Any) -> str:
     """A setting with its value as on the command line."""
     if value is None or value is False:
         return f"no {_flag(name)}"
     return _flag(name) if value is True else f"{_flag(name)} {value}"
 
 
-def refuse_beside_resume(options, settings=Settings, other_options=_NOT_SETTINGS):
-    """Raises ValueError if there is any option besides --resume: for a field of the settings, or one of the others."""
-    names = (*other_options, *(field.name for field in options_of(settings)))
-    flags = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
+def refuse_beside_resume(
+    options: Namespace, settings: Fields = FIELDS, other_options: Sequence[str] = _NOT_SETTINGS
+) -> None:
+    """Raises ValueError if there is any option besides --resume: for one of the settings, or one of the others."""
+    flags = sorted(_flag(name) for name in (*other_options, *settings) if getattr(options, name, None) is not None)
     if flags:
         raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(flags)}")

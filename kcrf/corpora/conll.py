@@ -5,8 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from kcrf.corpora.brat import is_standoff
 from kcrf.corpora.characters import CJK
 from kcrf.corpora.columns import (
     ENTITY_TAG,
@@ -17,6 +19,7 @@ from kcrf.corpora.columns import (
     other_column,
     split_columns,
 )
+from kcrf.corpora.json_objects import begins_json
 from kcrf.corpora.lines import FilePath, read_corpus_lines
 from kcrf.corpora.sentences import UNKNOWN, Sentence, known_runs, unknown_parts
 from kcrf.progress_bars import print_note
@@ -96,6 +99,16 @@ def sentences_of_tags(path: FilePath, sentences: Sequence[Rows], repair: bool = 
         [(first + start, first + end, label) for first, _ in run for start, end, label in next(labeled)] for run in runs
     ]
     return _sentences(sentences, spans, list(map(unknown_parts, sentences, runs)))
+
+
+def marks_ends(path: str | PathLike[str], column: int = -1) -> bool:
+    """Whether the tags of a file of columns mark the last tokens of entities, as BIOES, BMES and BILOU do."""
+    lines = [] if Path(path).is_dir() else read_corpus_lines(path)
+    if begins_json(lines) or is_standoff(path, lines):
+        return False
+    columns = split_columns(path, lines, column)
+    tags = {row[column] for row in columns.rows if len(row) == columns.width > 1}
+    return any(_ODD_SPELLING.fullmatch(tag) and tag[0] in "EeLl" for tag in tags)
 
 
 def _read_rows(path: Any, lines: Sequence[str], column: int, repair: bool) -> list[Rows]:

@@ -18,7 +18,7 @@ from kcrf.linear.model import LinearModel
 from kcrf.linear.quasi_newton import minimize
 
 State = Mapping[str, np.ndarray]
-OnStep = Callable[[int], object] | None
+OnStep = Callable[[int, dict[str, float]], object] | None
 
 
 class SoftTarget(NamedTuple):
@@ -112,7 +112,7 @@ class LinearTrainer(ABC):
 
         Args:
             batch: A `LinearBatch`.
-            on_step: Called with the number of each step, from 0. Defaults to None.
+            on_step: Called with the number of each step, from 0, and `{"loss": loss}`. Defaults to None.
 
         Returns:
             The negative log likelihood of the windows.
@@ -159,7 +159,12 @@ class LBFGSTrainer(LinearTrainer):
 
         start = np.concatenate([self.model.scores[batch.buckets].ravel(), self.model.transitions.ravel()])
         start = start - self._origin_of(batch)
-        best, _ = minimize(objective, start.astype("float64"), self.l1, self.iterations, on_iteration=on_step)
+
+        def on_iteration(number: int) -> None:
+            if on_step:
+                on_step(number, {"loss": loss})
+
+        best, _ = minimize(objective, start.astype("float64"), self.l1, self.iterations, on_iteration=on_iteration)
         objective(best)
         return loss
 
@@ -227,7 +232,7 @@ class AdaGradTrainer(LinearTrainer):
         self._squared_steps += of_steps**2
         self.model.transitions -= self.learning_rate * of_steps / (1 + np.sqrt(self._squared_steps))
         if on_step:
-            on_step(0)
+            on_step(0, {"loss": loss})
         return loss
 
 

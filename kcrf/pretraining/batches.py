@@ -1,6 +1,7 @@
 """Batches of windows with masked tokens, for pretraining."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from kcrf.backend import keras
 from kcrf.pretraining.masking import choose_positions, hide
 from kcrf.pretraining.model import POSITIONS
 from kcrf.pretraining.vocabulary import SPECIAL_TOKENS
+from kcrf.pretraining.windows import Windows
+from kcrf.runs.pretraining import PretrainingSettings
 
 
 class MaskedBatches(keras.utils.PyDataset):
@@ -15,18 +18,17 @@ class MaskedBatches(keras.utils.PyDataset):
 
     Each pass over the windows has a new order. Order and masks depend only on the seed and the number of the pass, so
     resumed training gets the same batches.
-
-    Args:
-        windows: `Windows`.
-        numbers: The numbers of the windows to use, an integer array.
-        settings: `PretrainingSettings`.
-        vocabulary: A dict from token to id.
-        steps: The number of batches of a round. Defaults to None, for the validation set: each round has all windows in
-            the same order with the same masks.
-        segments: Whether the model has an input of segments. Defaults to True.
     """
 
-    def __init__(self, windows, numbers, settings, vocabulary, steps=None, segments=True):
+    def __init__(
+        self,
+        windows: Windows,
+        numbers: np.ndarray,
+        settings: PretrainingSettings,
+        vocabulary: dict[str, int],
+        steps: int | None = None,
+        segments: bool = True,
+    ) -> None:
         super().__init__()
         self._windows, self._numbers, self._settings = windows, numbers, settings
         self._is_held_out, self._segments = steps is None, segments
@@ -39,14 +41,14 @@ class MaskedBatches(keras.utils.PyDataset):
         self._count = max(1, round(settings.rate * (settings.length - 1)))
         self._round, self._order = 0, {}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._steps
 
-    def draw(self, number):
+    def draw(self, number: int) -> None:
         """Starts a round, counted from 0."""
         self._round = number
 
-    def __getitem__(self, step):
+    def __getitem__(self, step: int) -> Any:
         """`(inputs, targets, weights)`: a dict of integer arrays; integers and floats `(batch, predictions)`."""
         size = self._settings.batch_size
         if self._is_held_out:
@@ -60,7 +62,7 @@ class MaskedBatches(keras.utils.PyDataset):
         inputs |= {"Input-Segment": np.zeros_like(shown)} if self._segments else {}
         return inputs, targets, weights
 
-    def _row(self, draw):
+    def _row(self, draw: int) -> tuple[np.ndarray, ...]:
         """The n-th window of the order: its masked tokens, positions, targets and weights."""
         number = int(self._numbers[draw]) if self._is_held_out else self._number(draw)
         is_static = self._settings.static or self._is_held_out
@@ -75,7 +77,7 @@ class MaskedBatches(keras.utils.PyDataset):
         weights = np.pad(np.ones(len(chosen), "float32"), (0, missing))
         return shown, positions, ids[positions], weights
 
-    def _number(self, draw):
+    def _number(self, draw: int) -> int:
         """The number of the n-th window of the order."""
         turn, place = divmod(draw, len(self._numbers))
         if turn not in self._order:

@@ -71,7 +71,7 @@ class Cloze:
             raise ValueError(f"`words` must be different ones of as many tokens. Received: {list(tokens.values())}")
         self.word_ids = np.array(list(map(tokenizer.tokens_to_ids, tokens.values())))  # (labels, tokens)
 
-    def _tokens(self, text):
+    def _tokens(self, text: str) -> list[str]:
         """The tokens of a text, without special tokens."""
         return self._tokenizer.tokenize(text)[1:-1]
 
@@ -99,7 +99,7 @@ class Cloze:
             target[: len(ids)] = ids
         return FilledClozes(token_ids, np.zeros_like(token_ids), np.array(gaps)[:, None] + np.arange(self._width))
 
-    def _checked(self, text):
+    def _checked(self, text: Any) -> tuple[str, ...]:
         """A text or a pair of texts as a tuple."""
         is_row = isinstance(text, Iterable) and not isinstance(text, (str, Mapping, Set))
         parts = tuple(text) if self._has_pairs and is_row else (text,)
@@ -109,10 +109,10 @@ class Cloze:
         return parts
 
     @property
-    def _width(self):
+    def _width(self) -> int:
         return self.word_ids.shape[1]
 
-    def _encode_one(self, texts, maxlen):
+    def _encode_one(self, texts: tuple[str, ...], maxlen: int) -> tuple[list[int], int | None]:
         """The token ids of a text in the pattern, and the position of the gap."""
         first, second = (*map(self._tokens, texts), [])[:2]
         contents = {part: [] if _FIELDS.fullmatch(part) else self._tokens(part) for part in self._parts}

@@ -2,7 +2,9 @@
 
 import shutil
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from kcrf.files import read_json
 from kcrf.readers.pieces import SPLITTING, PieceReader
@@ -20,22 +22,19 @@ VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer_config.json"
 class PretrainingFolder:
     """The folder of a pretraining run.
 
-    Args:
-        path: The folder of the model.
-
     Attributes:
         path: As above, a `pathlib.Path`.
         work: The `RunWriter` inside it, with the log, the state of training, the tokens of the text and, with
             `mask="selected"`, their importance.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
         self.work = RunWriter(self.path / WORK)
         self.tokens, self.importance = self.work.file(TOKENS), self.work.file(IMPORTANCE)
         self.vocabulary = self.path / VOCABULARY
 
-    def check_is_free(self):
+    def check_is_free(self) -> None:
         """Raises FileExistsError if the folder has other files than those of a process killed before training began."""
         if self.path.exists() and not self.path.is_dir():
             raise FileExistsError(f"{self.path}: needs a folder to write the model into. Received: a file")
@@ -49,40 +48,40 @@ class PretrainingFolder:
                 f"Received: a folder with {', '.join(sorted(names))}"
             )
 
-    def has_begun(self):
+    def has_begun(self) -> bool:
         """Whether the tokens, the tokenizer and the settings exist, from which training can start again."""
         return self.work.file(ABOUT).is_file()
 
-    def is_complete(self):
+    def is_complete(self) -> bool:
         """Whether the pretraining has ended."""
         return self.has_begun() and self.read_about()["is_complete"]
 
-    def has_weights(self):
+    def has_weights(self) -> bool:
         """Whether a model has been written."""
         return (self.path / WEIGHTS).is_file()
 
-    def read_about(self):
+    def read_about(self) -> dict[str, Any]:
         """The dict that `save_about` wrote."""
         return read_json(self.work.file(ABOUT))
 
-    def save_about(self, about):
+    def save_about(self, about: dict[str, Any]) -> None:
         """Writes the settings of the pretraining, the configuration of the model, and whether it is complete."""
         self.work.save_json(ABOUT, about)
 
-    def read_tokenizer(self, config):
+    def read_tokenizer(self, config: dict[str, Any]) -> PieceReader:
         """The `PieceReader` for a configuration with the vocabulary and the settings that `save_tokenizer` wrote."""
         settings = read_json(self.path / TOKENIZER)
         splitting = {name: settings[name] for name in SPLITTING if name in settings}
         return PieceReader(config, load_vocab(self.vocabulary), settings["do_lower_case"], **splitting)
 
-    def save_tokenizer(self, reader):
+    def save_tokenizer(self, reader: PieceReader) -> None:
         """Writes the vocabulary and the settings of the tokenizer where `transformers` and `PieceReader` read them."""
         folder = RunWriter(self.path)
         folder.save_text(VOCABULARY, vocab_text(reader.vocabulary))
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case, **reader.splitting}
         folder.save_json(TOKENIZER, settings)
 
-    def clear(self):
+    def clear(self) -> None:
         """Removes the files that only an interrupted run needs, and incomplete files of killed processes."""
         half_written = [*self.work.path.glob("new.*"), *self.work.path.glob(".new.*"), *self.path.glob("new.*")]
         for path in (self.work.file(STATE), self.tokens, self.importance, *half_written):
@@ -90,7 +89,7 @@ class PretrainingFolder:
         for path in self.path.glob(".writing-*"):
             shutil.rmtree(path)
 
-    def remove(self):
+    def remove(self) -> None:
         """Removes the files of a run that failed before it saved weights, so that the run can start again."""
         self.clear()
         for path in (self.work.file(ABOUT), self.vocabulary, self.path / TOKENIZER):

@@ -2,8 +2,11 @@
 
 import re
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,16 +33,9 @@ class TaskModel:
     importance of a word is the probability that it is part of such an entity. For any other model, it is the change of
     the entropy of the predictions when the word is hidden: of the labels of a classifier, of the tag sequences of a
     tagger.
-
-    Args:
-        run_dir: A folder that `kcrf train` wrote.
-
-    Raises:
-        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        ValueError: The model predicts numbers or classifies pairs, or is exported; or a file is damaged.
     """
 
-    def __init__(self, run_dir):
+    def __init__(self, run_dir: str | PathLike[str]) -> None:
         if is_exported(run_dir):
             raise ValueError(f"{run_dir}: needs a folder that `kcrf train` wrote. Received: an exported file")
         config = RunFolder(run_dir).read_config().config
@@ -54,15 +50,11 @@ class TaskModel:
         else:
             self._model = load_tagger(run_dir)
 
-    def importance(self, lines, words):
+    def importance(self, lines: Sequence[str], words: Sequence[Any]) -> list[np.ndarray]:
         """The importance of each word.
 
         Args:
-            lines: List of strings.
             words: For each line a list of the `(start, end)` of its words, in characters.
-
-        Returns:
-            For each line an array with a number of at least 0 for each word.
         """
         if self._finds_important:
             return [
@@ -77,7 +69,7 @@ class TaskModel:
         after = self._entropies([_hide(*place) for place in places])
         return np.split(np.abs(after - before), np.cumsum([len(spans) for spans in words])[:-1])
 
-    def _probabilities(self, lines):
+    def _probabilities(self, lines: Sequence[str]) -> list[np.ndarray]:
         """For each line an array with the probability that each character is in an important word."""
         probabilities = []
         for line, (units, marginals) in zip(lines, self._model.marginals(lines), strict=True):
@@ -87,11 +79,11 @@ class TaskModel:
             probabilities.append(of_line)
         return probabilities
 
-    def _entropies(self, texts):
+    def _entropies(self, texts: Sequence[str]) -> np.ndarray:
         parts = [texts[first : first + _TEXTS_AT_A_TIME] for first in range(0, len(texts), _TEXTS_AT_A_TIME)]
         return np.concatenate([np.zeros(0), *map(self._entropies_of_part, parts)])
 
-    def _entropies_of_part(self, texts):
+    def _entropies_of_part(self, texts: Sequence[str]) -> np.ndarray:
         if isinstance(self._model, Tagger):
             return self._model.entropies(texts)
         predictions = self._model.classify([(text, None) for text in texts])
@@ -99,7 +91,7 @@ class TaskModel:
         return -(shares * np.log(np.maximum(shares, 1e-30))).sum(axis=1)
 
 
-def _in_windows(line, words):
+def _in_windows(line: str, words: Any) -> Iterator[tuple[str, int, int]]:
     """Yields for each word the text of at most 128 characters around it, and its `(start, end)` there."""
     line_windows = windows(line)
     keeps = [keep for _, _, keep, _ in line_windows]
@@ -108,7 +100,7 @@ def _in_windows(line, words):
         yield line[first:stop], start - first, min(end, stop) - first
 
 
-def _hide(text, start, end):
+def _hide(text: str, start: int, end: int) -> str:
     return text[:start] + _HIDDEN * (end - start) + text[end:]
 
 
@@ -121,18 +113,6 @@ def important_words(
     last word is important. It is removed again before the next word is appended. Source: Gu et al., 2020, "Train No
     Evil: Selective Masking for Task-Guided Pre-Training", https://arxiv.org/abs/2004.09733, section 2.2. Each Chinese
     character is a word.
-
-    Args:
-        classifier: A `TextClassifier` of single texts, trained for these labels.
-        examples: List of `kcrf.corpora.Example`.
-        threshold: The difference between the probabilities below which a word is important. Defaults to 0.05.
-        batch_size: The number of texts per batch. Defaults to 64.
-
-    Returns:
-        For each example a `kcrf.corpora.Sentence` with an entity "important" for each important word.
-
-    Raises:
-        ValueError: The classifier predicts numbers or classifies pairs, or does not know a label; an example is a pair.
     """
     if classifier.pairs or not classifier.labels:
         received = "pairs" if classifier.pairs else "numbers"
@@ -162,31 +142,27 @@ def important_words(
     return [Sentence(example.text, spans) for example, spans in zip(examples, important, strict=True)]
 
 
-def _up_to_word(text, words, number):
+def _up_to_word(text: str, words: Any, number: int) -> str:
     """The n-th word of a text, with the white space before it."""
     return text[words[number - 1][1] if number else 0 : words[number][1]]
 
 
-def _probabilities_of_labels(classifier, examples, texts, batch_size):
+def _probabilities_of_labels(
+    classifier: TextClassifier, examples: Sequence[Example], texts: Sequence[str], batch_size: int
+) -> list[float]:
     """The probabilities of the labels of examples, for other texts."""
     predictions = classifier.classify_batch(texts, batch_size)
     return [prediction.probabilities[example.label] for prediction, example in zip(predictions, examples, strict=True)]
 
 
 @contextmanager
-def importance_writer(path, vocabulary, task_model):
-    """A context with a function for `write_tokens(on_batch=...)`, which writes the importance of each token's word.
-
-    Args:
-        path: The file: a float32 for each token.
-        vocabulary: A dict from token to id.
-        task_model: A `TaskModel`.
-    """
+def importance_writer(path: Path, vocabulary: dict[str, int], task_model: TaskModel) -> Iterator[Any]:
+    """A context with a function for `write_tokens(on_batch=...)`, which writes the importance of each token's word."""
     is_inside = continues_word(vocabulary)
     with open(path, "wb") as file, bar() as shown:
         task = shown.add_task("importance of words", total=None)
 
-        def write(lines, encodings):
+        def write(lines: Any, encodings: Any) -> None:
             for first in range(0, len(lines), _LINES_AT_A_TIME):
                 part = slice(first, first + _LINES_AT_A_TIME)
                 for importance in _importance_of_tokens(task_model, lines[part], encodings[part], is_inside):
@@ -196,7 +172,9 @@ def importance_writer(path, vocabulary, task_model):
         yield write
 
 
-def _importance_of_tokens(task_model, lines, encodings, is_inside):
+def _importance_of_tokens(
+    task_model: TaskModel, lines: Any, encodings: Any, is_inside: np.ndarray
+) -> Iterator[np.ndarray]:
     """Yields for each line an array with the importance of its tokens, 0 for `[SEP]`."""
     begins = [np.flatnonzero(~is_inside[np.array(e.token_ids)])[:-1] for e in encodings]  # without [SEP]
     words = [_word_spans(e.offsets, first) for e, first in zip(encodings, begins, strict=True)]
@@ -207,7 +185,7 @@ def _importance_of_tokens(task_model, lines, encodings, is_inside):
         yield importance
 
 
-def _word_spans(offsets, first):
+def _word_spans(offsets: Any, first: Any) -> list[tuple[int, int]]:
     """The `(start, end)` of each word in characters, from the numbers of first tokens; the last token is `[SEP]`."""
     stops = [*first[1:], len(offsets) - 1]
     return [(int(offsets[a][0]), int(offsets[b - 1][1])) for a, b in zip(first, stops)]

@@ -1,5 +1,7 @@
 """Masking: chooses the tokens to predict in a window, and replaces them. Needs no Keras."""
 
+from typing import Any
+
 import numpy as np
 
 from kcrf.runs.pretraining import MASKS
@@ -37,9 +39,6 @@ def choose_positions(
     Args:
         candidates: `(time,)` bool, False for special tokens and padding.
         starts: `(time,)` bool, whether a token begins a word. True for special tokens.
-        count: The number of positions to draw.
-        kind: "tokens", "words", "spans" or "selected".
-        random: A `numpy.random.Generator`.
         importance: `(time,)`, numbers of at least 0, for "selected". Tokens of importance 0 are drawn only after all
             others. Defaults to None.
 
@@ -74,13 +73,13 @@ def choose_positions(
     return positions[order], numbers[order]
 
 
-def _draw_selected(positions, importance, count, random):
+def _draw_selected(positions: np.ndarray, importance: Any, count: int, random: np.random.Generator) -> np.ndarray:
     """Draws positions without replacement by Gumbel top-k: the largest noisy logarithms (arXiv 1903.06059)."""
     weights = np.log(np.maximum(importance[positions], _LEAST_IMPORTANCE)) + random.gumbel(size=len(positions))
     return np.sort(positions[np.argsort(-weights)[:count]])
 
 
-def _draw_words(words, count, random):
+def _draw_words(words: list[np.ndarray], count: int, random: np.random.Generator) -> list[np.ndarray]:
     chosen, budget = [], count
     for number in random.permutation(len(words)):
         if len(words[number]) <= budget:
@@ -91,7 +90,7 @@ def _draw_words(words, count, random):
     return chosen
 
 
-def _draw_spans(words, count, random):
+def _draw_spans(words: list[np.ndarray], count: int, random: np.random.Generator) -> list[np.ndarray]:
     chosen, budget, is_free = [], count, np.ones(len(words), bool)
     for _ in range(_MOST_DRAWS * count if words else 0):
         length = 1 + int(np.searchsorted(_LENGTHS_UP_TO, random.random(), side="right"))
@@ -126,13 +125,6 @@ def hide(
 
     Args:
         token_ids: `(time,)` ints.
-        positions, groups: As `choose_positions` returns them.
-        mask_id: The id of the mask token.
-        ordinary: An array of the ids from which random tokens are drawn.
-        random: A `numpy.random.Generator`.
-
-    Returns:
-        A copy of `token_ids` with the replaced tokens.
     """
     shown = np.array(token_ids)
     luck = random.random(int(groups.max(initial=-1)) + 1)[groups]  # one draw for each span

@@ -1,19 +1,18 @@
 """A masked language model that computes scores only at the positions to predict."""
 
+from typing import Any
+
 from kcrf.backend import keras, ops
 from kcrf.layers.embeddings import SinusoidalPositions
 
 POSITIONS = "Predicted-Position"
 
 
-def masked_language_model(transformer):
+def masked_language_model(transformer: Any) -> Any:
     """Builds the model to train: an encoder whose language-model head reads only the positions to predict.
 
     Scoring a large vocabulary at every position takes longer than a small encoder, and only 15 % of the positions are
     predicted.
-
-    Args:
-        transformer: A `kcrf.models.Transformer`, built with `with_mlm`. The model shares its layers.
 
     Returns:
         A `keras.Model`. Its inputs are those of the encoder and "Predicted-Position", `(batch, predictions)` integers.
@@ -30,7 +29,7 @@ def masked_language_model(transformer):
     return keras.Model({**inputs, POSITIONS: positions}, scores)
 
 
-def start_positions(transformer):
+def start_positions(transformer: Any) -> None:
     """Initializes the position embeddings of a new model with sinusoids of the scale of random values.
 
     The step from one position to the next is then the same linear map everywhere, so attention learns to attend to

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from importlib import import_module
@@ -83,12 +83,12 @@ def pretrain(
     if settings.google_checkpoint:
         with needs_extra("tensorflow", "`google_checkpoint`"):
             import_module("tensorflow")
-    given_steps, settings, texts = settings.steps, settings.completed(), [Path(path).absolute() for path in texts]
-    check_texts(texts)
+    given_steps, settings, paths = settings.steps, settings.completed(), [Path(path).absolute() for path in texts]
+    check_texts(paths)
     with locked(folder.path):
         folder.work.path.mkdir(exist_ok=True)
         try:
-            return _run(folder, settings, _prepare(folder, settings, texts), progress, given_steps is not None)
+            return _run(folder, settings, _prepare(folder, settings, paths), progress, given_steps is not None)
         except Exception:  # not KeyboardInterrupt: an interrupted run is kept and can be resumed
             if not folder.has_weights():
                 folder.remove()
@@ -127,11 +127,12 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
         return _run(folder, settings, reader, progress)
 
 
-def _prepare(folder, settings, texts):
+def _prepare(folder: PretrainingFolder, settings: Any, texts: list[Path]) -> PieceReader:
     """Writes the tokens, the vocabulary and the settings into the folder, for `_run`. Returns the reader."""
     task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
     reader = _make_reader(settings, texts)
-    importance, lines = nullcontext(), iterate_lines(texts)
+    importance: Any = nullcontext()
+    lines = iterate_lines(texts)
     if task_model is None:
         lines = _shown(lines, "lines")
     else:  # has its own progress bar
@@ -152,13 +153,13 @@ def _prepare(folder, settings, texts):
     return reader
 
 
-def _shown(lines, title):
+def _shown(lines: Iterable[str], title: str) -> Iterator[str]:
     """Yields the lines, with a progress bar."""
     with bar() as shown:
         yield from shown.track(lines, description=title)
 
 
-def _make_reader(settings, texts):
+def _make_reader(settings: Any, texts: list[Path]) -> PieceReader:
     """The reader of the BERT, or a new reader with a vocabulary learned from the text."""
     if settings.bert is not None:
         reader = reader_of(settings.bert, lower_case=settings.lower_case)
@@ -187,7 +188,7 @@ def _make_reader(settings, texts):
     return PieceReader(config, {token: number for number, token in enumerate(vocabulary)}, settings.lower_case)
 
 
-def _check_bert(settings, reader):
+def _check_bert(settings: Any, reader: PieceReader) -> None:
     """Raises ValueError if a BERT cannot predict masked tokens, or cannot read windows of this length."""
     if not isinstance(reader, PieceReader):
         raise ValueError(f"{settings.bert}: needs a BERT with WordPiece (vocab.txt). Received: Unigram or BPE")
@@ -202,7 +203,9 @@ def _check_bert(settings, reader):
         raise SettingError("length", f"must be at most {positions}, the positions of {settings.bert}", settings.length)
 
 
-def _run(folder, settings, reader, progress, any_steps=True):
+def _run(
+    folder: PretrainingFolder, settings: Any, reader: PieceReader, progress: Any, any_steps: bool = True
+) -> list[dict[str, Any]]:
     """Trains from the state in the folder, or from the start, to the end. Returns the log.
 
     Without `any_steps`, many epochs over a short text are refused.
@@ -248,33 +251,33 @@ def _run(folder, settings, reader, progress, any_steps=True):
     return history.rows
 
 
-def _windows(folder, settings, vocabulary):
+def _windows(folder: PretrainingFolder, settings: Any, vocabulary: dict[str, int]) -> Windows:
     """The `Windows` of the tokens in the folder, with their importance if the mask needs it."""
     importance = folder.importance if settings.mask == "selected" else None
     return Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
 
 
-def _check_default_steps(settings, windows, epochs):
+def _check_default_steps(settings: Any, windows: int, epochs: float) -> None:
     """Refuses the default number of steps if it means too many epochs over a short text."""
     if epochs > _MOST_EPOCHS:
         requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
         raise SettingError("steps", requirement, f"{windows:,} windows of {settings.length} tokens")
 
 
-def _write_google_checkpoint(transformer, out):
+def _write_google_checkpoint(transformer: Any, out: Path) -> None:
     """Also writes the model of a folder as `bert_model.ckpt` and `bert_config.json`."""
     transformer.load_weights_from_checkpoint(out)  # the best weights; the last ones are in memory
     transformer.save_weights_as_checkpoint(out / "bert_model.ckpt")
     RunWriter(out).save_json("bert_config.json", read_json(out / "config.json"))
 
 
-def _split(count):
+def _split(count: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the windows of the training set and the validation set. The latter is spread over the text."""
     held_out = np.unique(np.linspace(0, count - 1, min(HELD_OUT, max(1, count // 20)) + 2).astype(int)[1:-1])
     return np.setdiff1d(np.arange(count), held_out), held_out
 
 
-def _build(settings, reader, bert):
+def _build(settings: Any, reader: PieceReader, bert: Any) -> Any:
     """The `Transformer` with its head. If a BERT's checkpoint lacks them, the head is new and the pooler is omitted."""
     model = reader.config.get("model_type", "bert")
     if bert is None:
@@ -290,9 +293,9 @@ def _build(settings, reader, bert):
         return transformer
 
 
-def _transformer(settings, config, model, **options):
+def _transformer(settings: Any, config: dict[str, Any], model: str, **options: Any) -> Any:
     """A `Transformer` with the dropout of the settings. Its saved configuration keeps the configured dropout."""
-    rates = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
+    rates: dict[str, Any] = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
     options |= {"with_mlm": "linear", "return_keras_model": False}
     transformer = build_transformer_model(config, model=model, **rates, **options)
     configured = encoder_settings(config, model, {})
@@ -300,7 +303,7 @@ def _transformer(settings, config, model, **options):
     return transformer
 
 
-def _compile(model, settings, updates):
+def _compile(model: Any, settings: Any, updates: int) -> None:
     rate = learning_rate(settings.learning_rate, settings.schedule, settings.warmup, updates)
     optimizer = AdamWeightDecay(
         rate,
@@ -317,26 +320,20 @@ def _compile(model, settings, updates):
 
 
 class RoundEnd(keras.callbacks.Callback):
-    """Logs an evaluation, keeps the encoder with the lowest validation loss, saves the state, and stops training.
+    """Logs an evaluation, keeps the encoder with the lowest validation loss, saves the state, and stops training."""
 
-    Args:
-        folder: The `PretrainingFolder`.
-        encoder: The model with the encoder.
-        history: The `TrainingHistory`.
-        every: The number of steps of a round.
-        progress: As for `pretrain`.
-    """
-
-    def __init__(self, folder, encoder, history, every, progress):
+    def __init__(
+        self, folder: PretrainingFolder, encoder: Any, history: TrainingHistory, every: int, progress: Any
+    ) -> None:
         super().__init__()
         self._folder, self._encoder, self._history = folder, encoder, history
         self._every, self._progress = every, progress
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: Any = None) -> None:
         self._start = time.perf_counter() - self._history.seconds()
 
-    def on_epoch_end(self, epoch, logs=None):
-        record = {"epoch": epoch + 1, "step": (epoch + 1) * self._every}
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        record: dict[str, Any] = {"epoch": epoch + 1, "step": (epoch + 1) * self._every}
         for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
             record[name.replace("val_", "valid_")] = round(float(logs[name]), 6)
         record["seconds"] = round(time.perf_counter() - self._start, 1)

@@ -1,7 +1,7 @@
 """Learns a WordPiece vocabulary from text with the library `tokenizers`. Needs no Keras."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kcrf.extras import needs_extra
 
@@ -10,19 +10,6 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -> list[str]:
     """Learns a WordPiece vocabulary.
-
-    Args:
-        lines: An iterable of strings.
-        size: The maximum number of tokens, including the five special tokens.
-        lower_case: Whether to lower-case the text and strip accents, as the tokenizer will do. Defaults to True.
-
-    Returns:
-        A list of tokens: the special tokens, then the characters of the text and WordPieces. The most frequent
-        characters take at most three quarters of the vocabulary; rarer characters fill the places that no WordPiece
-        takes.
-
-    Raises:
-        ImportError: The library `tokenizers` is not installed.
 
     >>> learn_vocabulary(["low lower lowest"] * 9, 12)[:5]
     ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
@@ -41,7 +28,7 @@ def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -
     )
     characters, normalizer = Counter(), normalizers.BertNormalizer(lowercase=lower_case)  # the learner locks its own
 
-    def counted():
+    def counted() -> Iterator[str]:
         for line in lines:
             characters.update(normalizer.normalize_str(line))
             yield line

@@ -1,9 +1,10 @@
 """Writes text as tokens to disk, and reads windows of tokens. Text may be larger than memory. Needs no Keras."""
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,14 +17,8 @@ from kcrf.tokenizers.vocabularies import continues_word
 _LINES_AT_A_TIME = 2000
 
 
-def iterate_lines(paths):
-    """Yields the lines of UTF-8 files that are not blank. Files may be larger than memory.
-
-    Raises:
-        FileNotFoundError: A file does not exist. Raised before any file is read.
-        IsADirectoryError: A path is a folder. Raised before any file is read.
-        ValueError: A line is not UTF-8. Names the file and the line.
-    """
+def iterate_lines(paths: Iterable[Any]) -> Iterator[str]:
+    """Yields the lines of UTF-8 files that are not blank. Files may be larger than memory."""
     paths = [Path(path) for path in paths]
     check_texts(paths)
     for path in paths:
@@ -31,7 +26,7 @@ def iterate_lines(paths):
             yield from (line for line in decode_lines(file, path) if line.strip())
 
 
-def check_texts(paths):
+def check_texts(paths: Iterable[Path]) -> None:
     """Raises FileNotFoundError or IsADirectoryError if one of the paths (`pathlib.Path`) is not a file."""
     for path in paths:
         if path.is_dir():
@@ -40,33 +35,23 @@ def check_texts(paths):
             raise FileNotFoundError(f"{path}: no such file")
 
 
-def _batches_of_lines(lines, size):
+def _batches_of_lines(lines: Iterable[str], size: int) -> Iterator[list[str]]:
     """Yields lists of lines."""
     source = iter(lines)
     while batch := list(islice(source, size)):
         yield batch
 
 
-def write_tokens(path, lines, tokenizer, split_words=None, on_batch=None):
+def write_tokens(
+    path: Path, lines: Iterable[str], tokenizer: Any, split_words: Any = None, on_batch: Any = None
+) -> int:
     """Writes the tokens of lines to a file, with `[SEP]` after each line.
 
     A token is an int32: its id, or `-1 - id` if it continues the word of the token before it.
-
-    Args:
-        path: The file, a `pathlib.Path`.
-        lines: An iterable of strings.
-        tokenizer: A `kcrf.tokenizers.Tokenizer` that adds `[SEP]` alone.
-        split_words: A function from a text to its words, spaces included, such as `jieba.lcut`. It may return None:
-            then only WordPieces such as `##ing` continue a word. Defaults to None, which is the same for all texts.
-        on_batch: Called with each list of lines and the list of their `Encoding`s. `importance_writer` creates such a
-            function. Defaults to None.
-
-    Returns:
-        The number of tokens.
     """
     continues, count = continues_word(tokenizer.vocabulary), 0
 
-    def write(aside):
+    def write(aside: Path) -> None:
         nonlocal count
         with open(aside, "wb") as file:
             for batch in _batches_of_lines(lines, _LINES_AT_A_TIME):
@@ -86,7 +71,7 @@ def write_tokens(path, lines, tokenizer, split_words=None, on_batch=None):
     return count
 
 
-def _inside_words(line, split_words, offsets):
+def _inside_words(line: str, split_words: Any, offsets: np.ndarray) -> np.ndarray:
     """Whether each token begins inside a word."""
     words = split_words(line)
     if words is None:
@@ -114,24 +99,17 @@ class Windows:
     """Windows of tokens: `[CLS]` and the next tokens of the text, across lines. All windows are full.
 
     An incomplete last window is dropped. If the text has no full window, its only window is padded.
-
-    Args:
-        path: A file that `write_tokens` wrote.
-        length: The number of tokens of a window, including `[CLS]`.
-        start_id: The id of `[CLS]`.
-        pad_id: The id of `[PAD]`.
-        importance: A file that `importance_writer` wrote. Defaults to None.
     """
 
-    def __init__(self, path, length, start_id, pad_id, importance=None):
+    def __init__(self, path: Path, length: int, start_id: int, pad_id: int, importance: Path | None = None) -> None:
         self._tokens = np.memmap(path, np.int32, "r")
         self._importance = None if importance is None else np.memmap(importance, np.float32, "r")
         self._length, self._start_id, self._pad_id = length, start_id, pad_id
 
-    def __len__(self):
+    def __len__(self) -> int:
         return max(1, len(self._tokens) // (self._length - 1))
 
-    def __getitem__(self, number):
+    def __getitem__(self, number: int) -> Window:
         """The n-th `Window`."""
         if not 0 <= number < len(self):
             raise IndexError(number)
@@ -150,13 +128,13 @@ class Windows:
         return Window(ids, starts, np.pad(importance, (1, missing)))
 
 
-def word_splitter():
+def word_splitter() -> Callable[[str], list[str] | None]:
     """The `split_words` of `write_tokens`: jieba's words, or None for text without Chinese characters."""
     return lambda text: _jieba().lcut(text) if any(map(is_cjk_character, text)) else None
 
 
 @cache
-def _jieba():
+def _jieba() -> Any:
     with needs_extra("pretrain", "Masking whole words of Chinese text"):
         import jieba
     jieba.setLogLevel(60)

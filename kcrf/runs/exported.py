@@ -38,14 +38,8 @@ def open_exported(path: str | os.PathLike[str]) -> "LinearFile | ExportedFile":
 class _FileOfTexts:
     """Base of the classes for exported files: reads from the texts in one file what `RunFolder` reads from its files.
 
-    Args:
-        path: The file.
-
     Attributes:
         path: The file.
-
-    Raises:
-        FileNotFoundError: The file does not exist.
     """
 
     _texts: Mapping[str, str]
@@ -98,16 +92,8 @@ class _FileOfTexts:
 class ExportedFile(_FileOfTexts):
     """Reads an exported network. Pickling saves only the path, and unpickling reads the file again.
 
-    Args:
-        path: The file.
-
     Attributes:
         session: The `onnxruntime.InferenceSession`.
-
-    Raises:
-        FileNotFoundError: The file does not exist.
-        ImportError: onnxruntime is not installed.
-        ValueError: `kcrf export` did not write the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -143,15 +129,7 @@ class ExportedFile(_FileOfTexts):
 
 
 class LinearFile(_FileOfTexts):
-    """Reads an exported linear model.
-
-    Args:
-        path: The file.
-
-    Raises:
-        FileNotFoundError: The file does not exist.
-        ValueError: `kcrf export` did not write the file.
-    """
+    """Reads an exported linear model."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)

@@ -1,16 +1,15 @@
 """A run that adds entity types to the model of another run: its settings and its types. Needs no Keras."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.model_config import ModelConfig
 from kcrf.runs.names import SCORES
-from kcrf.runs.options import NEURAL, option_of
 from kcrf.runs.resolve import RunConfig
-from kcrf.runs.settings import Settings
+from kcrf.runs.settings import RULES, Settings
 from kcrf.runs.training_config import DataConfig
 from kcrf.tasks import SettingError
 
@@ -20,17 +19,10 @@ _KIND = ("task", "bert", "head", "encoder")  # on which the defaults of other se
 
 
 def extended_settings(values: Mapping[str, Any]) -> Settings:
-    """The settings of a run that extends another one: those of the other model, then those of the user.
-
-    Args:
-        values: The user's settings by name, with `extend`. Dropout and the settings of training are free. Settings that
-            decide what the model computes must be as in the other run.
-
-    Raises:
-        FileNotFoundError: There is no finished run.
-        ValueError: It is not a run of --task ner, or a setting needs another model.
-    """
-    path = values["extend"]
+    """The settings of a run. If it extends another run, the settings of the other model come first, then the user's."""
+    path = values.get("extend")
+    if path is None:
+        return Settings(**values)
     if os.path.isfile(path):
         raise ValueError(f"{path}: a model is extended from the folder of its run. Received: a file")
     folder = RunFolder(path)
@@ -62,59 +54,7 @@ def _settings_of(config: RunConfig) -> dict[str, Any]:
     del ran["crf_lr_multiplier"]  # chosen by the number of steps
     kind = {name: ran[name] for name in _KIND}
     defaults = Settings(**kind).values()
-    ignored = {s.name for s in fields(ModelConfig) if option_of(s).only is NEURAL and ran["encoder"] == "linear"}
+    neural = [rule.names.split() for rule in RULES if rule.other == "encoder" and rule.is_refused]
+    ignored = {name for names in neural for name in names if ran["encoder"] == "linear"}
     changed = {name: value for name, value in ran.items() if name not in ignored and value != defaults[name]}
     return {**kind, **changed}
-
-
-def grown_types(path: Any, old: Iterable[str], in_data: Iterable[str], user: Iterable[str] = ()) -> tuple[str, ...]:
-    """The types of an extended model: those of the old run, then the new ones.
-
-    Args:
-        path: The old run, for messages.
-        old: The types of the old run.
-        in_data: The types in the new training data.
-        user: The types in the settings of the user, in their order. Defaults to no types: the new ones are sorted.
-
-    Raises:
-        ValueError: The data have no new type, or the user's types do not begin with those of the run.
-
-    >>> grown_types("runs/people", ("PER", "LOC"), ("ORG", "PER"))
-    ('PER', 'LOC', 'ORG')
-    """
-    old, user = tuple(old), tuple(user)
-    if user and user[: len(old)] != old:
-        raise ValueError(f"`types` must begin with those of {path}, {', '.join(old)}. Received: {', '.join(user)}")
-    new = [label for label in user or sorted(in_data) if label not in old]
-    if not new:
-        raise ValueError(
-            f"`train` needs entities of a type that {path} lacks; it has {', '.join(old)}. "
-            f"Received: {', '.join(sorted(in_data)) or 'no entity'}"
-        )
-    return (*old, *new)
-
-
-def marked_types(
-    marked: str | None, old: Iterable[str], types: Iterable[str], in_data: Iterable[str]
-) -> tuple[str, ...]:
-    """The types that new training data mark wherever they occur.
-
-    Args:
-        marked: The setting of the user, names separated by commas; None stands for the types in the data.
-        old: The types of the old run.
-        types: The types of the extended model.
-        in_data: The types in the new training data.
-
-    Raises:
-        ValueError: A name is not a type, or a new type is not among them.
-
-    >>> marked_types(None, ("PER", "LOC"), ("PER", "LOC", "ORG"), {"ORG", "PER"})
-    ('PER', 'ORG')
-    """
-    types, new = tuple(types), [label for label in types if label not in tuple(old)]
-    names = set(in_data) | set(new) if marked is None else {name.strip() for name in marked.split(",")}
-    if not set(new) <= names <= set(types):
-        raise ValueError(
-            f"`marked` must be names of {', '.join(types)}, with the new types, {', '.join(new)}. Received: {marked}"
-        )
-    return tuple(label for label in types if label in names)

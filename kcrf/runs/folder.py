@@ -29,7 +29,7 @@ import numpy as np
 from kcrf.files import read_arrays, read_json
 from kcrf.runs.config_file import StoredRun, read_stored_run
 from kcrf.runs.names import CONFIG, SCORES, STATE, TEACHER, VECTORS, VOCAB, WEIGHTS
-from kcrf.runs.replacement import current_folder, has_new_run, is_complete, new_folders
+from kcrf.runs.replacement import current_folder, has_new_run, is_complete, new_folder
 from kcrf.runs.settings import Settings
 from kcrf.tokenizers import load_vocab
 
@@ -54,7 +54,7 @@ class RunFolder:
         path = Path(path)
         if is_complete(current_folder(path)) and not has_new_run(path):
             raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: one that is complete")
-        for folder in (*new_folders(path), path):
+        for folder in (new_folder(path), path):
             if (folder / CONFIG).is_file():
                 return cls(folder)
         received = f"a folder without {CONFIG}" if path.is_dir() else "no such folder"

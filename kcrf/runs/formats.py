@@ -6,21 +6,20 @@ Functions that read take a path. If the file is damaged, they raise a ValueError
 import csv
 import io
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from kcrf.corpora import read_lines
+from kcrf.corpora import Example, Sentence, read_lines
 from kcrf.corpora.classified import classified_line
 from kcrf.files import json_line
 from kcrf.tags import TagScheme
 
 
-def log_text(rows):
-    """The content of `log.csv`: a line for each epoch.
-
-    Args:
-        rows: List of dicts of numbers. The columns are all names in the dicts.
-    """
+def log_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The content of `log.csv`: a line for each epoch."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()
@@ -28,7 +27,7 @@ def log_text(rows):
     return text.getvalue()
 
 
-def read_log(path):
+def read_log(path: Path) -> list[dict[str, float]]:
     """The rows of a log, dicts of finite numbers. Other values are omitted."""
     rows = list(csv.DictReader(io.StringIO("\n".join(read_lines(path)))))
     for line, row in enumerate(rows, 2):
@@ -36,11 +35,11 @@ def read_log(path):
             raise ValueError(f"{path}:{line}: needs a value for each of the columns. Received: {row}")
         if _number(row.get("epoch", "")) is None:
             raise ValueError(f"{path}:{line}: needs the number of an epoch. Received: {row}")
-    rows = [{name: _number(value) for name, value in row.items()} for row in rows]
-    return [{name: value for name, value in row.items() if value is not None} for row in rows]
+    numbers = [{name: _number(value) for name, value in row.items()} for row in rows]
+    return [{name: value for name, value in row.items() if value is not None} for row in numbers]
 
 
-def _number(text):
+def _number(text: str) -> float | None:
     """The finite number in a text, or None."""
     try:
         value = float(text)
@@ -49,18 +48,13 @@ def _number(text):
     return value if np.isfinite(value) else None
 
 
-def transitions_text(scheme, epochs):
-    """The content of `transitions.json`: labels, scheme, and the transitions after each epoch.
-
-    Args:
-        scheme: A `TagScheme`.
-        epochs: List of `[epoch, matrix]`, or `[epoch, matrix, standard]`, matrices as nested lists.
-    """
+def transitions_text(scheme: TagScheme, epochs: Any) -> str:
+    """The content of `transitions.json`: labels, scheme, and the transitions after each epoch."""
     described = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": epochs}
     return json.dumps(described, ensure_ascii=False)
 
 
-def read_transitions(path):
+def read_transitions(path: Path) -> tuple[list[str], np.ndarray | None, dict[str | None, list[tuple[int, np.ndarray]]]]:
     """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and lists of `(epoch, matrix)`.
 
     These lists are a dict by segmentation standard; under None that of a model of one standard.
@@ -79,20 +73,19 @@ def read_transitions(path):
                 f"{path}:1: needs a number for each pair of the {len(labels)} labels. "
                 f"Received: shape={matrix.shape} in epoch {epoch}, {int(np.isnan(matrix).sum())} of them no numbers"
             )
-    return labels, scheme and scheme.allowed_transitions, matrices
+    return labels, None if scheme is None else scheme.allowed_transitions, matrices
 
 
-def predictions_text(sentences, predicted):
+def predictions_text(sentences: Iterable[Sentence], predicted: Iterable[Any]) -> str:
     """The content of `predictions.jsonl`: a line for each sentence. Words have the label "".
 
     Args:
-        sentences: List of `kcrf.corpora.Sentence`.
         found: For each sentence a list of `(start, end[, label], probability)`.
     """
     return "".join(f"{json_line(_prediction(*pair))}\n" for pair in zip(sentences, predicted, strict=True))
 
 
-def _prediction(sentence, predicted):
+def _prediction(sentence: Sentence, predicted: Any) -> dict[str, Any]:
     standard = {} if sentence.standard is None else {"standard": sentence.standard}
     return {
         "text": sentence.text,
@@ -102,27 +95,19 @@ def _prediction(sentence, predicted):
     }
 
 
-def classifications_text(examples, predicted):
-    """The content of `predictions.jsonl` of a classifier: a line for each text.
-
-    Args:
-        examples: List of `kcrf.corpora.Example`.
-        found: For each example a `kcrf.taggers.Classification`. Numbers of regression are not rounded.
-    """
+def classifications_text(examples: Iterable[Example], predicted: Iterable[Any]) -> str:
+    """The content of `predictions.jsonl` of a classifier: a line for each text."""
     lines = []
     for example, item in zip(examples, predicted, strict=True):
-        if item.probability is None:
-            gold, extra = float(example.label), {}
-        else:
-            gold, extra = (
-                example.label,
-                {"probabilities": {name: round(p, 6) for name, p in item.probabilities.items()}},
-            )
-        lines.append(classified_line(*example.texts, gold=gold, found=item.label, **extra))
+        is_number = item.probability is None
+        values: dict[str, Any] = {"gold": float(example.label) if is_number else example.label, "found": item.label}
+        if not is_number:
+            values["probabilities"] = {name: round(p, 6) for name, p in item.probabilities.items()}
+        lines.append(classified_line(*example.texts, **values))
     return "".join(f"{line}\n" for line in lines)
 
 
-def read_predictions(path):
+def read_predictions(path: Path) -> list[dict[str, Any]]:
     """Reads the predictions of a run, a list of dicts.
 
     For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
@@ -133,7 +118,7 @@ def read_predictions(path):
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 
 
-def _read_prediction(path, line, text):
+def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
     sentence = _parse_json(path, line, text)
     if not isinstance(sentence.get("gold", []), list):
         return _read_classification(path, line, sentence)
@@ -152,7 +137,7 @@ def _read_prediction(path, line, text):
     return {"text": sentence["text"], "gold": gold, "found": predicted, "standard": sentence.get("standard")}
 
 
-def _read_classification(path, line, item):
+def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:
     texts, gold, predicted = [item.get("text"), item.get("text_b", "")], item["gold"], item.get("found")
     probabilities = item.get("probabilities", {})
     is_number = isinstance(gold, (int, float)) and isinstance(predicted, (int, float))
@@ -174,21 +159,21 @@ def _read_classification(path, line, item):
     }
 
 
-def read_scores(path):
+def read_scores(path: Path) -> dict[str, dict[str, Any]]:
     """The content of `scores.json`: for each part, "valid" and "test", a dict of scores."""
     return {part: dict(scores) for part, scores in _read_json(path).items()}
 
 
-def in_words(error):
+def in_words(error: Exception) -> str:
     """The message of an exception; for a `KeyError`, a sentence instead of the bare key."""
     return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _read_json(path):
+def _read_json(path: Path) -> Any:
     return _parse_json(path, 1, "\n".join(read_lines(path)))
 
 
-def _parse_json(path, line, text):
+def _parse_json(path: Path, line: int, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

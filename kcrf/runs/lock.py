@@ -16,9 +16,6 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
 
     A folder that does not exist is created, and removed at the end if it is empty. The lock is released when the
     process ends, even if it is killed. On Windows, which has no such locks, nothing is locked.
-
-    Raises:
-        BlockingIOError: Another process holds the lock.
     """
     folder = Path(path)
     is_new = not folder.exists()

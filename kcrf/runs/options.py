@@ -1,13 +1,14 @@
-"""Options: the default, the range, the condition, the help and the flag of a setting. Needs no Keras."""
+"""Options: the default, range, help and flag of a setting, and the rules between settings. Needs no Keras."""
 
+import inspect
 import os
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from kcrf.tasks import TASKS, SettingError, Task
 
@@ -20,8 +21,7 @@ class Range:
     holds: Callable[[Any], Any]
 
 
-def _or_auto(requirement, numbers):
-    """The range of the numbers of another range, and the word "auto"."""
+def _or_auto(requirement: str, numbers: Range) -> Range:
     return Range(requirement, lambda x: x == "auto" if isinstance(x, str) else numbers.holds(x))
 
 
@@ -38,36 +38,47 @@ LAYERS = Range(
 POSITIVE_OR_AUTO = _or_auto('positive or "auto"', POSITIVE)
 FRACTION_OR_AUTO = _or_auto('at least 0 and below 1, or "auto"', FRACTION)
 
+_ENTRY = re.compile(r"^    (\w+): ((?:.+\n?(?:    {4}.*\n?)*))", re.M)  # of the section Attributes of a docstring
+Class = TypeVar("Class")
+GIVEN = "given"  # the value of a `Rule` that stands for any value except None, False and 0
+
 
 @dataclass(frozen=True)
-class Condition:
-    """The value that another setting must have for an option to differ from its default.
+class Rule:
+    """Settings that may differ from their defaults only if another setting has a value.
 
     Attributes:
-        name: The other setting.
-        requirement: The condition in a `SettingError`.
-        flags: The condition in `kcrf train --help`.
-        holds: A function from the value of the other setting to a bool.
+        names: The settings, separated by spaces. `pool=cnn` stands for one value of a setting.
+        other: The other setting.
+        value: The value that it must have: `GIVEN`, None, or a value.
+        is_refused: Whether it is the value that the other setting must not have. Defaults to False.
     """
 
-    name: str
-    requirement: str
-    flags: str
-    holds: Callable[[Any], bool]
+    names: str
+    other: str
+    value: Any
+    is_refused: bool = False
 
+    def holds(self, value: Any) -> bool:
+        """Whether the other setting has an allowed value."""
+        return (bool(value) if self.value is GIVEN else value == self.value) != self.is_refused
 
-WITH_BERT = Condition("bert", "{bert}", "with --bert", lambda bert: bert is not None)
-FROM_SCRATCH = Condition("bert", "{bert:None}", "without --bert", lambda bert: bert is None)
-OF_LAYERS = Condition("read_layers", "{read_layers}", "with --read-layers", lambda layers: layers != "last")
-AUGMENTED = Condition("augment", "{augment}", "with --augment", bool)
-WITH_VECTORS = Condition("vectors", "{vectors}", "with --vectors", lambda vectors: vectors is not None)
-TAUGHT = Condition("teacher", "{teacher}", "with --teacher", lambda teacher: teacher is not None)
-EXTENDED = Condition("extend", "{extend}", "with --extend", lambda run: run is not None)
-NEURAL = Condition(
-    "encoder", "has no effect with {encoder:'linear'}", "with a neural --encoder", lambda name: name != "linear"
-)
-LINEAR = Condition("encoder", "{encoder:'linear'}", "with --encoder linear", lambda name: name == "linear")
-WITH_CRF = Condition("head", "{head:'crf'}", "with --head crf", lambda head: head == "crf")
+    @property
+    def requirement(self) -> str:
+        """The rule in a `SettingError`."""
+        other = f"{{{self.other}}}" if self.value is GIVEN else f"{{{self.other}:{self.value!r}}}"
+        if not self.is_refused:
+            return f"needs {other}"
+        return f"cannot be used with {other}" if "=" in self.names else f"has no effect with {other}"
+
+    @property
+    def words(self) -> str:
+        """The rule in `kcrf train --help`."""
+        flag = f"--{self.other.replace('_', '-')}"
+        if self.value in (GIVEN, None):
+            return f"only with{'out' * (self.value is None)} {flag}"
+        value = "" if self.value is True else f" {self.value}"
+        return f"{'not' if self.is_refused else 'only'} with {flag}{value}"
 
 
 @dataclass(frozen=True)
@@ -92,49 +103,49 @@ class Kind:
 
 @dataclass(frozen=True)
 class Option:
-    """The properties of a setting other than its name and type.
+    """The properties of a setting other than its name and type. A task may have its own default and choices.
 
     Attributes:
-        help: Sentences on what the setting does and when to use it.
-        group: The heading in `kcrf train --help`. None: the command line has no such option.
-        default: The default; or a dict of defaults: by "scratch" and "bert", for training from scratch and for
-            fine-tuning a BERT, or by head. A task may have its own default.
-        choices: The allowed values, or a dict of them with the keys of `default`; None allows all values. A task may
-            have its own choices.
-        range: The allowed numbers, a `Range`, or None.
-        only: The `Condition` under which the setting may differ from its default, or None.
-        by_task: Whether only the tasks that list it in `Task.settings` have the setting.
+        help: What the setting does and when to use it: its entry in the docstring of its class.
+        group: The heading in `kcrf train --help all`. None: the command line has no such option.
+        default: The default; or a dict of defaults by kind of run, see `Kind`.
+        choices: The allowed values, or a dict of them by kind of run; None allows all values.
+        range: The allowed numbers, or None.
         instead_of: Another setting that this setting replaces, or None.
         is_path: Whether the value may be a path, which is saved as a string.
         none: What the default None means, for the help.
         metavar: The name of a string value in the help.
-        old_flag: An old name of the flag, which still works.
     """
 
-    help: str
-    group: str | None = None
-    default: Any = None
+    default: Any
+    group: str | None
     choices: tuple[Any, ...] | dict[str, tuple[Any, ...]] | None = None
     range: Range | None = None
-    only: Condition | None = None
-    by_task: bool = False
     instead_of: str | None = None
     is_path: bool = False
     none: str = "none"
     metavar: str | None = None
-    old_flag: str | None = None
+    help: str = ""
 
     def default_of(self, name: str, kind: Kind) -> Any:
         """The default for a kind of run. None if it depends on the kind and the task does not have the option."""
-        task_defaults = kind.task.defaults if kind.task else {}
-        if self.by_task and isinstance(self.default, dict) and kind.task and name not in kind.task.settings:
+        task = kind.task
+        if task is not None and isinstance(self.default, dict) and not _has(task, name):
             return None
-        return task_defaults[name] if name in task_defaults else kind.pick(self.default)
+        return task.defaults[name] if task is not None and name in task.defaults else kind.pick(self.default)
 
     def choices_of(self, name: str, kind: Kind) -> Any:
         """The choices for a kind of run, a tuple or None."""
-        task_choices = kind.task.choices if kind.task else {}
-        return task_choices[name] if name in task_choices else kind.pick(self.choices)
+        return kind.task.choices[name] if kind.task and name in kind.task.choices else kind.pick(self.choices)
+
+
+def tasks_with(name: str) -> list[Task]:
+    """The tasks that list a setting as one that not all tasks have; empty if all tasks have it."""
+    return [task for task in TASKS.values() if name in task.settings]
+
+
+def _has(task: Task, name: str) -> bool:
+    return name in task.settings or not tasks_with(name)
 
 
 _TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers, too
@@ -146,21 +157,40 @@ _TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers, to
 }
 
 
-def option(default: Any, help: str, group: str | None = None, **attributes: Any) -> Any:
+def option(
+    default: Any,
+    *,
+    group: str | None = "",
+    choices: tuple[Any, ...] | dict[str, tuple[Any, ...]] | None = None,
+    range: Range | None = None,
+    instead_of: str | None = None,
+    is_path: bool = False,
+    none: str = "none",
+    metavar: str | None = None,
+) -> Any:
     """Creates a dataclass field with an `Option` in its metadata. A default that depends on the run is None."""
-    metadata = {"option": Option(help, group, default, **attributes)}
-    return field(default=None if isinstance(default, dict) else default, metadata=metadata)
+    made = Option(default, group, choices, range, instead_of, is_path, none, metavar)
+    return field(default=None if isinstance(default, dict) else default, metadata={"option": made})
+
+
+def documented(group: str) -> Callable[[type[Class]], type[Class]]:
+    """A decorator of a dataclass: its docstring is the help of its options, whose group is this one by default."""
+
+    def decorate(cls: type[Class]) -> type[Class]:
+        helps = dict(_ENTRY.findall(inspect.cleandoc(cls.__doc__ or "")))  # `python -OO` drops docstrings
+        for setting in fields(cls):  # type: ignore[arg-type]
+            made = option_of(setting)
+            object.__setattr__(made, "help", " ".join(helps.get(setting.name, "").split()))
+            object.__setattr__(made, "group", made.group if made.group != "" else group)
+        return cls
+
+    return decorate
 
 
 def option_of(setting: "Field[Any]") -> Option:
     """The `Option` of a dataclass field."""
     option: Option = setting.metadata["option"]
     return option
-
-
-def options_of(settings: Any) -> "list[Field[Any]]":
-    """The fields with an `Option` of a dataclass or its instance."""
-    return [setting for setting in fields(settings) if "option" in setting.metadata]
 
 
 def types_of(setting: "Field[Any]") -> tuple[type, ...]:
@@ -192,7 +222,7 @@ def check_value(setting: "Field[Any]", value: Any, kind: Kind) -> None:
         raise SettingError(name, f"must be {declared.range.words}", value)
 
 
-def _where(setting, kind):
+def _where(setting: "Field[Any]", kind: Kind) -> str:
     """Describes the runs that have the same choices as this one."""
     if kind.task and setting.name in kind.task.choices:
         return f" for {kind.task.name}"
@@ -201,98 +231,91 @@ def _where(setting, kind):
     return " on a BERT" if "bert" in kind.keys else " without a BERT"
 
 
-def with_defaults(settings: Any, kind: Kind) -> dict[str, Any]:
-    """The values of a dataclass of settings by name, with defaults instead of None, and strings instead of paths.
-
-    A setting that another setting replaces stays None.
-    """
-    said = {setting.name: plain(getattr(settings, setting.name)) for setting in options_of(settings)}
-    replaced = {option_of(s).instead_of for s in options_of(settings) if said[s.name] is not None}
+def with_defaults(settings: "Iterable[Field[Any]]", said: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """The values by name, with defaults instead of None. A setting that another setting replaces stays None."""
+    settings = list(settings)
+    replaced = {option_of(s).instead_of for s in settings if said[s.name] is not None}
     return {
-        setting.name: option_of(setting).default_of(setting.name, kind)
-        if said[setting.name] is None and setting.name not in replaced
-        else said[setting.name]
-        for setting in options_of(settings)
+        s.name: option_of(s).default_of(s.name, kind)
+        if said[s.name] is None and s.name not in replaced
+        else plain(said[s.name])
+        for s in settings
     }
 
 
-def check_settings(settings: Any, kind: Kind, undecided: Collection[str] = ()) -> None:
-    """Raises a `SettingError` if a value is not allowed, contradicts another value, or does not apply to the run.
-
-    Args:
-        settings: A dataclass whose fields have an `Option` each.
-        kind: The kind of run.
-        undecided: The names of settings whose values are not known yet, so that no condition on them is checked.
-            Defaults to none.
-    """
-    for setting in options_of(settings):
-        check_value(setting, getattr(settings, setting.name), kind)
-    values = with_defaults(settings, kind)
-    for setting in options_of(settings):
-        other = option_of(setting).instead_of
-        if other and getattr(settings, setting.name) is not None and getattr(settings, other) is not None:
-            received = {name: getattr(settings, name) for name in (setting.name, other)}
-            raise SettingError(setting.name, f"takes the place of {{{other}}}", received)
-        _check_conditions(setting, values, kind, undecided)
-
-
-def _check_conditions(setting, values, kind, undecided):
-    """Raises a `SettingError` if a value differs from the default where the option does not apply."""
-    name, declared = setting.name, option_of(setting)
-    if values[name] == declared.default_of(name, kind) or values[name] is None:
-        return
-    if declared.by_task and kind.task and name not in kind.task.settings:
-        tasks = " or ".join(f"{{task:{task.name!r}}}" for task in _tasks_with(name))
-        raise SettingError(name, f"needs {tasks}", {name: values[name], "task": kind.task.name})
-    if declared.only and declared.only.name not in undecided and not declared.only.holds(values[declared.only.name]):
-        received = {name: values[name], declared.only.name: values[declared.only.name]}
-        verb = "" if declared.only is NEURAL else "needs "
-        raise SettingError(name, f"{verb}{declared.only.requirement}", received)
+def check_settings(
+    settings: "Iterable[Field[Any]]",
+    said: Mapping[str, Any],
+    kind: Kind,
+    rules: Iterable[Rule],
+    undecided: Collection[str] = (),
+) -> None:
+    """Raises a `SettingError` if a value is not allowed, contradicts another value, or does not apply to the run."""
+    settings = list(settings)
+    for setting in settings:
+        check_value(setting, said[setting.name], kind)
+    values, used = with_defaults(settings, said, kind), set()
+    for setting in settings:
+        name, other, value = setting.name, option_of(setting).instead_of, values[setting.name]
+        if other and said[name] is not None and said[other] is not None:
+            raise SettingError(name, f"takes the place of {{{other}}}", {name: said[name], other: said[other]})
+        if value is None or value == option_of(setting).default_of(name, kind):
+            continue
+        used.add(name)
+        if kind.task and not _has(kind.task, name):
+            tasks = " or ".join(f"{{task:{task.name!r}}}" for task in tasks_with(name))
+            raise SettingError(name, f"needs {tasks}", {name: value, "task": kind.task.name})
+    for rule in rules:
+        broken = _broken(rule, values, used)
+        if broken and rule.other not in undecided:
+            raise SettingError(broken, rule.requirement, {broken: values[broken], rule.other: values[rule.other]})
 
 
-def _tasks_with(name):
-    return [task for task in TASKS.values() if name in task.settings]
+def _broken(rule: Rule, values: Mapping[str, Any], used: Collection[str]) -> str | None:
+    """The setting that breaks a rule, or None."""
+    for text in () if rule.holds(values[rule.other]) else rule.names.split():
+        name, _, value = text.partition("=")
+        if str(values[name]) == value if value else name in used:
+            return name
+    return None
 
 
-def condition_in_words(setting: "Field[Any]") -> str | None:
-    """The condition of an option for the help, such as "only with --bert"; None if it always applies."""
-    declared = option_of(setting)
-    if declared.by_task:
-        return f"only with --task {' or '.join(task.name for task in _tasks_with(setting.name))}"
-    return f"only {declared.only.flags}" if declared.only else None
+def condition_in_words(name: str, rules: Iterable[Rule]) -> str:
+    """The condition of an option for the help, such as "only with --bert"; empty if it always applies."""
+    tasks = [f"only with --task {' or '.join(task.name for task in tasks_with(name))}"] if tasks_with(name) else []
+    return "; ".join([*tasks, *(rule.words for rule in rules if name in rule.names.split())])
 
 
-def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -> str:
-    """The default of an option for the help, such as "3, 1 with --bert".
-
-    Args:
-        setting: A dataclass field with an `Option`.
-        show: A function from a value to a string. Defaults to `repr`.
-    """
+def default_in_words(setting: "Field[Any]", rules: Iterable[Rule] = (), show: Callable[[Any], str] = repr) -> str:
+    """The default of an option for the help, such as "3, 1 with --bert"."""
     declared, name = option_of(setting), setting.name
 
-    def words(value):
+    def words(value: Any) -> str:
         return declared.none if value is None else show(value)
 
     defaults = declared.default if isinstance(declared.default, dict) else {"": declared.default}
-    if declared.only is not None and declared.only.name in ("bert", "head"):  # one of the defaults remains
+    if any(rule.other in ("bert", "head") and name in rule.names.split() for rule in rules):  # one of them remains
         defaults = {"": next(iter(defaults.values()))}
     first = next(iter(defaults.values()))
-    tasks = _tasks_with(name) if declared.by_task else TASKS.values()
+    tasks = tasks_with(name) or list(TASKS.values())
     differing_tasks = [task for task in tasks if task.defaults.get(name, first) != first]
-    texts = [] if declared.by_task and differing_tasks == _tasks_with(name) else [words(first)]
+    texts = [] if differing_tasks == tasks_with(name) != [] else [words(first)]
     kinds = {"extended": "with --extend", "bert": "with --bert", "linear": "with --encoder linear"}
     texts += [f"{words(defaults[key])} {kind}" for key, kind in kinds.items() if defaults.get(key, first) != first]
     return ", ".join([*texts, *(f"{words(task.defaults[name])} for {task.name}" for task in differing_tasks)])
 
 
-def describe(settings: "Iterable[Field[Any]]") -> str:
+def describe(settings: "Iterable[Field[Any]]", rules: Iterable[Rule] = ()) -> str:
     """The section "Attributes:" of a docstring, for dataclass fields with an `Option`."""
-    lines = ["Attributes:"]
+    lines, rules = ["Attributes:"], list(rules)
     for setting in settings:
-        declared, condition = option_of(setting), condition_in_words(setting)
-        text = f"{setting.name}: {declared.help} Defaults to {default_in_words(setting)}."
+        condition = condition_in_words(setting.name, rules)
+        text = f"{setting.name}: {option_of(setting).help} Defaults to {default_in_words(setting, rules)}."
         text += f" {condition.capitalize()}." if condition else ""
-        text = textwrap.fill(text.replace("--", ""), 112, initial_indent=" " * 8, subsequent_indent=" " * 12)
-        lines.append(text)
+        lines.append(textwrap.fill(text.replace("--", ""), 112, initial_indent=" " * 8, subsequent_indent=" " * 12))
     return "\n".join(lines) + "\n    "
+
+
+def options_of(settings: Any) -> "list[Field[Any]]":
+    """The fields with an `Option` of a dataclass or its instance."""
+    return [setting for setting in fields(settings) if "option" in setting.metadata]

@@ -1,6 +1,6 @@
 """Reads a run folder for reports. Needs NumPy only."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -67,16 +67,12 @@ class RunRecord:
         return last_advice(self.log or [], self.allowed, (self.transitions or {}).get(None, []))
 
 
-def last_advice(log, allowed, transitions):
+def last_advice(log: Sequence[Mapping[str, Any]], allowed: np.ndarray | None, transitions: Sequence[Any]) -> str | None:
     """The advice of a `kcrf.monitor.CRFMonitor` after the last epoch of a log.
 
     Args:
-        log: A dict for each epoch.
         allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
         transitions: List of `(epoch, matrix)`.
-
-    Returns:
-        A string, or None if no monitor wrote into the log.
     """
     last = log[-1] if log else {}
     if not {"transition_size", "emission_gap", "lr_multiplier", "suggested_lr_multiplier"} <= last.keys():
@@ -86,7 +82,7 @@ def last_advice(log, allowed, transitions):
     return f"after epoch {last['epoch']:.0f}: {advice({**last, **_progress(log)})}"
 
 
-def _progress(log):
+def _progress(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The best validation score of a log, and whether it occurs in the last epoch or the last tenth of many epochs."""
     score = next((name for name in log[-1] if name.startswith("valid_")), None)
     if score is None:
@@ -121,7 +117,7 @@ def read_run(path: str | PathLike[str]) -> RunRecord:
     )
 
 
-def _read(path, read):
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
     """The result of `read` for a file, or None if it is missing. Turns errors about damaged files into a ValueError."""
     if not path.is_file():
         return None

@@ -13,27 +13,20 @@ from pathlib import Path
 from kcrf.runs.lock import LOCK
 from kcrf.runs.names import CONFIG, FILES, SCORES, STATE
 
-OLDER_NEW = "new.run"  # inside the folder, where earlier versions wrote a new run
-
 
 def new_folder(path: Path) -> Path:
     """The folder next to a run folder into which its replacement is written."""
     return _sibling(path, "new")
 
 
-def new_folders(path: Path) -> list[Path]:
-    """The new folder, and the folder inside the run folder into which earlier versions wrote a new run."""
-    return [new_folder(path), path / OLDER_NEW]
-
-
 def has_new_run(path: Path) -> bool:
     """Whether there is an incomplete new run."""
-    return any((folder / CONFIG).is_file() and not is_complete(folder) for folder in new_folders(path))
+    return (new_folder(path) / CONFIG).is_file() and not is_complete(new_folder(path))
 
 
 def current_folder(path: Path) -> Path:
     """The folder with the files of a run: the path itself, or its new folder if that is complete."""
-    return next((folder for folder in new_folders(path) if is_complete(folder)), path)
+    return new_folder(path) if is_complete(new_folder(path)) else path
 
 
 def is_complete(folder: Path) -> bool:
@@ -58,8 +51,6 @@ def settle(path: Path) -> None:
     """
     path = Path(os.path.realpath(path))
     new, old = new_folder(path), _sibling(path, "old")
-    if path.is_dir():
-        _settle_older_version(path, new)
     if is_complete(new):
         if path.is_dir():
             _move_other_files(path, new)
@@ -94,16 +85,3 @@ def _move_other_files(path: Path, new: Path) -> None:
     for name in sorted(names, key=lambda name: (name == LOCK, name)):
         if name == LOCK or not (new / name).exists():
             os.replace(path / name, new / name)
-
-
-def _settle_older_version(path: Path, new: Path) -> None:
-    """Moves a new run that an earlier version wrote inside the folder to the current place."""
-    inside = path / OLDER_NEW
-    if (inside / CONFIG).is_file():
-        if not new.exists():
-            os.rename(inside, new)
-    elif (inside / SCORES).is_file():  # complete, and its files were already replacing the old ones
-        for name in FILES:
-            if (inside / name).is_file():
-                os.replace(inside / name, path / name)
-    clear(inside)

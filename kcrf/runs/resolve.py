@@ -1,13 +1,14 @@
 """The configuration of a run: the settings of the user, and what the training data decide. Needs no Keras."""
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kcrf.rates import suggest_lr_multiplier
 from kcrf.runs.model_config import ModelConfig
-from kcrf.runs.settings import PARTS, Settings
-from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerConfig, TeacherConfig, TrainingConfig
+from kcrf.runs.settings import FIELDS, Settings
+from kcrf.runs.stages import STAGES, AugmentationConfig, StageConfig
+from kcrf.runs.training_config import DataConfig, OptimizerConfig, TrainingConfig
 from kcrf.tasks import DataFacts, Task, task_of
 
 STEPS = 1000  # updates, whatever the size of the data, within the limits of the number of epochs
@@ -34,7 +35,8 @@ class RunConfig:
     """The complete configuration of a run.
 
     Attributes:
-        data, model, optimizer, training, augmentation, teacher: The parts, see their classes.
+        data, model, optimizer, training: The parts, see their classes.
+        stages: The settings of the stages that take part.
         facts: The `DataFacts` of the training data.
         temperature: The number by which all scores are divided before probabilities are computed. It is fitted on the
             validation set after training. For several standards, a dict from their names to numbers.
@@ -44,8 +46,7 @@ class RunConfig:
     model: ModelConfig
     optimizer: OptimizerConfig
     training: TrainingConfig
-    augmentation: AugmentationConfig
-    teacher: TeacherConfig
+    stages: tuple[StageConfig, ...]
     facts: DataFacts
     temperature: Any = 1.0
 
@@ -59,24 +60,24 @@ class RunConfig:
         """The task."""
         return task_of(self.data.task)
 
+    @property
+    def continues(self) -> bool:
+        """Whether the run continues the model of another run."""
+        return any(stage.continues for stage in self.stages)
+
+    @property
+    def soft_targets(self) -> tuple[float, float] | None:
+        """The weight of soft targets in the loss, and their temperature; None without a model to learn from."""
+        return next((stage.soft_targets for stage in self.stages if stage.soft_targets), None)
+
     def flat(self) -> dict[str, Any]:
-        """All values by name, as JSON can write them."""
-        parts = (self.data, self.model, self.optimizer, self.training, self.augmentation, self.teacher)
-        values = {name: value for part in parts for name, value in asdict(part).items()}
+        """All values by name, as JSON can write them. Stages that take no part have the default values."""
+        values = {name: setting.default for name, setting in FIELDS.items()}
+        for part in (self.data, self.model, self.optimizer, self.training, *self.stages):
+            values |= asdict(part)  # type: ignore[call-overload]
         values |= {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
         facts = {name: getattr(self.facts, name) for name in ("pairs", "mean", "deviation")}
         return {**values, **facts, "temperature": self.temperature}
-
-    @classmethod
-    def of_flat(cls, values: dict[str, Any]) -> "RunConfig":
-        """The configuration with the values that `flat` returned, and the defaults of values that are missing."""
-        parts = (
-            part(**{setting.name: values[setting.name] for setting in fields(part) if setting.name in values})
-            for part in PARTS
-        )
-        facts = {setting.name: values[setting.name] for setting in fields(DataFacts) if setting.name in values}
-        made: Any = (*parts, DataFacts(**facts), values.get("temperature", 1.0))
-        return cls(*made)
 
 
 def resolve(user: Settings, facts: DataFacts) -> RunConfig:
@@ -109,7 +110,7 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
         training = _training_of_linear(user.part(TrainingConfig), facts, optimizer.solver)
     else:
         training = _training(user, facts, data.units)
-    weight = _linear_weight(user, model, data.task)
+    weight = _linear_weight(user, model)
     training = replace(training, metric=training.metric or facts.metric, linear_weight=weight)
     multiplier = model.crf_lr_multiplier
     if isinstance(multiplier, str):  # "auto"
@@ -117,28 +118,21 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
         multiplier = suggest_lr_multiplier(rate, epochs * facts.steps)
     width = model.width or (WIDE if facts.windows >= WIDE_FROM else NARROW)
     model = replace(model, crf_lr_multiplier=multiplier, width=width)
-    augmentation = augmentation_for(user, data.units, facts.items)
-    return RunConfig(data, model, optimizer, training, augmentation, user.part(TeacherConfig), facts)
+    return RunConfig(data, model, optimizer, training, resolve_stages(user, facts), facts)
 
 
-def augmentation_for(user: Settings, units: str | None, items: int) -> AugmentationConfig:
-    """The augmented copies: those of the user's settings, or those by which few sentences of characters gain.
+def resolve_stages(user: Settings, facts: DataFacts) -> tuple[StageConfig, ...]:
+    """The stages that take part. Small datasets of characters get augmented copies if the user does not decide.
 
-    `benchmarks/linear.py` measures them. Models of English words lose by them, and larger datasets do not gain.
-
-    Args:
-        user: `Settings`.
-        units: "words" or "characters" for entities from scratch.
-        items: How many sentences the training set has.
+    `benchmarks/linear.py` measures these copies. Models of English words lose by them, and larger datasets do not gain.
     """
-    augmentation, how = user.part(AugmentationConfig), task_of(user.task).augment_by
-    if augmentation.augment is not None:
-        return augmentation
-    spelled_out = user.epochs is not None or user.steps is not None
-    is_new = user.bert is None and user.extend is None and not user.incomplete
-    if how and is_new and not spelled_out and units == "characters" and 0 < items <= COPIES_UP_TO:
-        return replace(augmentation, augment=COPIES, augment_by=how)
-    return replace(augmentation, augment=0)
+    stages = [user.part(stage) for stage in STAGES]
+    augmentation, by = user.part(AugmentationConfig), task_of(user.task).augment_by
+    is_new = user.bert is None and user.epochs is None and user.steps is None and not user.continues
+    is_small = resolve_data(user, facts).units == "characters" and 0 < facts.items <= COPIES_UP_TO
+    if augmentation.augment is None and by and is_new and is_small and not user.incomplete:
+        stages[STAGES.index(AugmentationConfig)] = replace(augmentation, augment=COPIES, augment_by=by)
+    return tuple(stage for stage in stages if stage.is_used)
 
 
 def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:
@@ -148,7 +142,7 @@ def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:
     return replace(data, **chosen)
 
 
-def _training(user, facts, units):
+def _training(user: Settings, facts: DataFacts, units: str | None) -> TrainingConfig:
     """The settings of training, with the number of epochs, the batch size and the patience."""
     training = user.part(TrainingConfig)
     batch_size = batch_size_for(training, facts.windows)
@@ -163,12 +157,12 @@ def _training(user, facts, units):
     return replace(training, epochs=epochs, patience=patience, batch_size=batch_size)
 
 
-def _updates(user, units):
+def _updates(user: Settings, units: str | None) -> tuple[int, int]:
     """About how many updates training should make, and the highest number of epochs."""
     if user.bert is not None:
         return STEPS_OF_BERT, MOST_EPOCHS_OF_BERT
     updates = STEPS_OF_WORDS if units == "words" else STEPS
-    return (updates, MOST_EPOCHS) if user.extend is None else (max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED)
+    return (max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED) if user.continues else (updates, MOST_EPOCHS)
 
 
 def linear_solver(user: Settings, windows: int, tags: int) -> str:
@@ -179,17 +173,17 @@ def linear_solver(user: Settings, windows: int, tags: int) -> str:
     return "adagrad" if user.l2 is None and (in_steps or windows * tags > LBFGS_UP_TO) else "lbfgs"
 
 
-def _optimizer_of_linear(user, windows, data):
+def _optimizer_of_linear(user: Settings, windows: int, data: DataConfig) -> OptimizerConfig:
     """The settings of the optimizer of a linear model, with the solver, its learning rate and its penalties."""
     optimizer, solver = user.part(OptimizerConfig), linear_solver(user, windows, len(data.tag_scheme()))
     adagrad = task_of(data.task).adagrad
-    defaults = {"learning_rate": adagrad["learning_rate"], "l1": adagrad["l1"], "l2": 0.0}
+    defaults: dict[str, Any] = {"learning_rate": adagrad["learning_rate"], "l1": adagrad["l1"], "l2": 0.0}
     if solver == "lbfgs":
         defaults.update(zip(("l1", "l2"), PENALTIES["words" if data.units == "words" else "characters"], strict=True))
     return replace(optimizer, solver=solver, **{n: value for n, value in defaults.items() if getattr(user, n) is None})
 
 
-def _training_of_linear(training, facts, solver):
+def _training_of_linear(training: TrainingConfig, facts: DataFacts, solver: str | None) -> TrainingConfig:
     """As `_training`, for a linear model. L-BFGS has one epoch, without early stopping: its optimum is regularized.
 
     With AdaGrad, the first epochs on large data are the best, so it stops early.
@@ -210,17 +204,15 @@ def _training_of_linear(training, facts, solver):
     )
 
 
-def _linear_weight(user, model, task):
+def _linear_weight(user: Settings, model: ModelConfig) -> float | str:
     """The weight of a linear model in the average with the network, or "auto"."""
     if not model.ngrams or model.head != "crf" or model.encoder == "linear":
         return 0.0
     if user.linear_weight is not None:
         return user.linear_weight
-    if user.extend is not None:  # a linear model of the new sentences alone knows no old types
-        return 0.0
-    if user.teacher_temperature not in (None, 1):  # a linear model learns at temperature 1
-        return 0.0
-    return task_of(task).linear_weight
+    if user.continues or user.teacher_temperature not in (None, 1):
+        return 0.0  # a linear model of the new sentences knows no old types, and learns at temperature 1
+    return task_of(user.task).linear_weight
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:
@@ -231,11 +223,6 @@ def batch_size_for(training: TrainingConfig, windows: int) -> int:
 
 def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:
     """One line about the data and the settings that matter most.
-
-    Args:
-        config: The `RunConfig`.
-        items: How many sentences or texts the training set has.
-        copies: How many augmented copies of them it has. Defaults to 0.
 
     >>> facts = DataFacts(types=("LOC", "ORG", "PER"), windows=3821, steps=120)
     >>> describe_run(resolve(Settings(task="ner", linear_weight=0.0), facts), 3821)

@@ -1,70 +1,134 @@
 """The settings of a training run, as the user passes them. Needs no Keras.
 
-Each setting is a field of one part, with its default, range, condition, help and flag. `Settings` checks the values and
-lists them in its docstring, and `kcrf.commands.training_options` creates the options of `kcrf train`. To add an option,
-add a field.
+Each setting is a field of one part, with its default, range, help and flag; `RULES` has the conditions between
+settings. `Settings` checks the values and lists them in its docstring, and `kcrf.commands.training_options` creates the
+options of `kcrf train`. To add an option, add a field.
 """
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kcrf.runs.model_config import ModelConfig
-from kcrf.runs.options import Kind, check_settings, check_value, describe, options_of, with_defaults
-from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerConfig, TeacherConfig, TrainingConfig
-from kcrf.tasks import TASKS, SettingError
+from kcrf.runs.options import GIVEN, Kind, Rule, check_settings, check_value, describe, plain, with_defaults
+from kcrf.runs.stages import STAGES, AugmentationConfig, ExtensionConfig, IncompleteConfig, StageConfig, TeacherConfig
+from kcrf.runs.training_config import DataConfig, OptimizerConfig, TrainingConfig
+from kcrf.tasks import TASKS
 
-PARTS = (DataConfig, ModelConfig, OptimizerConfig, TrainingConfig, AugmentationConfig, TeacherConfig)
-RENAMED = {"layers": "read_layers", "vectors_most": "max_vectors"}
-Part = TypeVar("Part", DataConfig, ModelConfig, OptimizerConfig, TrainingConfig, AugmentationConfig, TeacherConfig)
+OF_BERT = (
+    "bert_layers read_layers skip_top_layers skip_pooler lower_case word_case mixout head_lr_multiplier "
+    "layerwise_decay weight_decay bias_correction prior_decay precision"
+)
+RULES = (
+    Rule(OF_BERT, "bert", GIVEN),
+    Rule("ngrams lexicon units linear_weight", "bert", None),
+    Rule("encoder=linear", "task", "classify", is_refused=True),
+    Rule("layer_pooling", "read_layers", "last", is_refused=True),
+    Rule("pool=pooler", "read_layers", "last"),
+    Rule("pool=pooler pool=cnn", "encoder", "none"),
+    Rule("pool=cnn", "layer_pooling", "concat"),
+    Rule("vectors_at train_vectors max_vectors", "vectors", GIVEN),
+    Rule("constraints crf_lr_multiplier linear_weight encoder=linear", "head", "crf"),
+    Rule("linear_weight encoder=linear", "ngrams", True),
+    Rule("solver l1 l2", "encoder", "linear"),
+    Rule("width depth dropout vectors warmup schedule batch_tokens", "encoder", "linear", is_refused=True),
+    Rule("linear_weight crf_lr_multiplier", "encoder", "linear", is_refused=True),
+    Rule("l2", "solver", "adagrad", is_refused=True),
+    Rule("learning_rate batch_size", "solver", "lbfgs", is_refused=True),
+    Rule("learning_rate batch_size", "l2", None),
+    Rule("augment_by augment_share synonyms synonym_vectors", "augment", GIVEN),
+    Rule("teacher_weight teacher_temperature", "teacher", GIVEN),
+    Rule("linear_weight encoder=linear", "teacher_temperature", 1),
+    Rule("marked", "extend", GIVEN),
+    Rule("incomplete", "extend", GIVEN, is_refused=True),
+)
+PARTS = (DataConfig, ModelConfig, OptimizerConfig, TrainingConfig)
+_PART_OF: dict[str, type[Any]] = {setting.name: part for part in (*PARTS, *STAGES) for setting in fields(part)}
+FIELDS = {setting.name: setting for part in (*PARTS, *STAGES) for setting in fields(part)}
+Part = TypeVar("Part")
+
+if TYPE_CHECKING:  # `Settings` takes the fields of its parts as keywords, and has them as attributes
+
+    @dataclass(frozen=True)
+    class _Flat(
+        TeacherConfig, ExtensionConfig, AugmentationConfig, IncompleteConfig,
+        TrainingConfig, OptimizerConfig, ModelConfig, DataConfig,
+    ): ...  # fmt: skip
+
+else:
+    _Flat = object
 
 
-@dataclass(frozen=True)
-class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfig, ModelConfig, DataConfig):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Settings(_Flat):
     """The settings of a training run. All arguments are keywords, and values are checked.
 
-    None means a default that depends on the task, the head, the BERT or the training data.
-    `kcrf.runs.resolve` decides on all of them, once the data are known.
+    Pass the settings below, or whole parts: `data`, `model`, `optimizer` and `training`, and a list of `stages`, which
+    say where labels and texts come from. None means a default that depends on the task, the head, the BERT or the
+    training data. `kcrf.runs.resolve` decides on all of them, once the data are known.
 
     Raises:
         kcrf.runs.SettingError: A value has the wrong type, is out of range, contradicts another value, or does not
             apply to the run. It is a ValueError.
 
     >>> settings = Settings(task="ner", epochs=3)
-    >>> settings.epochs, settings.scheme, settings.part(DataConfig).scheme
-    (3, None, 'bio')
+    >>> settings.epochs, settings.training.epochs, settings.scheme, settings.part(DataConfig).scheme
+    (3, 3, None, 'bio')
+    >>> settings
+    Settings(task='ner', epochs=3)
 
     """
 
-    layers: str | None = None  # the old names of RENAMED work for one release
-    vectors_most: int | None = None
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    training: TrainingConfig = TrainingConfig()
+    stages: tuple[StageConfig, ...] = ()
 
-    def __post_init__(self) -> None:
-        for old, new in RENAMED.items():
-            if getattr(self, old) is not None:
-                warnings.warn(f"`{old}` is now `{new}`", DeprecationWarning, stacklevel=4)
-        settings = self.renamed()
+    if not TYPE_CHECKING:
+
+        def __init__(self, **values: Any) -> None:
+            own = {field.name: field.default for field in fields(self)}
+            parts = {name: values.pop(name, default) for name, default in own.items()}
+            _check_names(values, own)
+            stages = {type(stage): stage for stage in parts.pop("stages")}
+            for name, part in parts.items():
+                object.__setattr__(self, name, _with(part, values))
+            made = [_with(stages.get(stage, stage()), values) for stage in STAGES]
+            used = tuple(stage for stage in made if stage != type(stage)())
+            object.__setattr__(self, "stages", used)
+            self._check()
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _PART_OF:
+                raise AttributeError(f"Settings has no attribute {name!r}", name=name, obj=self)
+            return getattr(self._part(_PART_OF[name]), name)
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.said().items())})"
+
+    def _part(self, part: type[Any]) -> Any:
+        """A part as the user gave it, with None for what the user has not set."""
+        parts = (self.data, self.model, self.optimizer, self.training, *self.stages)
+        return next((found for found in parts if isinstance(found, part)), part())
+
+    def _flat(self) -> dict[str, Any]:
+        return {name: getattr(self._part(part), name) for name, part in _PART_OF.items()}
+
+    def _check(self) -> None:
+        said = self._flat()
         for name in ("task", "head"):  # on which defaults and choices of others depend
-            setting = next(setting for setting in fields(self) if setting.name == name)
-            check_value(setting, getattr(settings, name), settings.kind)
+            check_value(FIELDS[name], said[name], self.kind)
         # the model that is extended decides on these, and `extended_settings` checks them
-        of_model = ("bert", "encoder", "head") if self.extend is not None and self.encoder is None else ()
-        check_settings(settings, settings.kind, of_model)
-        _check_pool(settings.values())
-        _check_linear(settings.values())
-        _check_lbfgs(settings)
-        _check_linear_weight(settings)
-        if settings.incomplete and settings.extend is not None:
-            raise SettingError("incomplete", "has no effect with {extend}; see {marked}", {"incomplete": True})
+        of_model = ("bert", "encoder", "head") if self.continues and self.encoder is None else ()
+        said["linear_weight"] = said["linear_weight"] or None  # 0 is no linear model
+        check_settings(FIELDS.values(), said, self.kind, RULES, of_model)
 
-    def renamed(self) -> "Settings":
-        """Replaces old names of settings by the current ones."""
-        if all(getattr(self, old) is None for old in RENAMED):
-            return self
-        said = {setting.name: getattr(self, setting.name) for setting in options_of(self)}
-        said |= {new: getattr(self, old) for old, new in RENAMED.items() if getattr(self, old) is not None}
-        return Settings(**said)
+    @property
+    def continues(self) -> bool:  # type: ignore[override]
+        """Whether the run continues the model of another run."""
+        return any(stage.continues for stage in self.stages)
 
     @property
     def kind(self) -> Kind:
@@ -72,83 +136,35 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         task = TASKS.get(self.task) if isinstance(self.task, str) else None
         head = self.head or (task.defaults.get("head", "crf") if task else "crf")
         linear = ("linear",) if self.encoder == "linear" else ()
-        scratch = ("scratch",) if self.extend is None else ("extended", "scratch")
+        scratch = ("extended", "scratch") if self.continues else ("scratch",)
         return Kind((*linear, *(scratch if self.bert is None else ("bert",)), head), task)
 
     def values(self) -> dict[str, Any]:
         """All settings by name, with the defaults that depend on the task, the head and the BERT."""
-        return with_defaults(self.renamed(), self.kind)
+        return with_defaults(FIELDS.values(), self._flat(), self.kind)
 
     def part(self, part: type[Part]) -> Part:
         """A part of the settings, such as `ModelConfig`, with the defaults as in `values`."""
         values = self.values()
-        return part(**{setting.name: values[setting.name] for setting in fields(part)})
+        return part(**{setting.name: values[setting.name] for setting in fields(part)})  # type: ignore[arg-type]
 
     def said(self) -> dict[str, Any]:
         """The settings that differ from their defaults, by name."""
-        settings = self.renamed()
-        values = {setting.name: (getattr(settings, setting.name), setting.default) for setting in options_of(self)}
-        return {name: value for name, (value, default) in values.items() if value != default}
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> "Settings":
-        """Creates settings from a dict of values by name. Refuses unknown names."""
-        unknown = sorted(set(values) - {setting.name for setting in fields(cls)})
-        if unknown:
-            raise ValueError(f"Settings have no {', '.join(unknown)}. Received: {sorted(values)}")
-        return cls(**values)
+        return {name: value for name, value in self._flat().items() if value != FIELDS[name].default}
 
 
-def _check_pool(values):
-    """Raises a `SettingError` if `pool` contradicts another setting."""
-    pool = values["pool"]
-    needed = {"pooler": ("read_layers", "last"), "cnn": ("layer_pooling", "concat")}
-    for name, value in [needed[pool], ("encoder", "none")] if pool in needed else []:
-        if values[name] != value:
-            raise SettingError(name, f"must be {value!r} for {{pool:{pool!r}}}", values[name])
+def _with(part: Any, values: dict[str, Any]) -> Any:
+    """A part with those of the flat values that belong to it."""
+    return replace(part, **{s.name: plain(values[s.name]) for s in fields(part) if s.name in values})
 
 
-def _check_linear(values):
-    """Raises a `SettingError` if a setting contradicts a linear model, which consists of n-grams and a CRF."""
-    if values["encoder"] != "linear":
-        return
-    if TASKS[values["task"]].output != "tags":
-        received = {name: values[name] for name in ("encoder", "task")}
-        raise SettingError("encoder", "must be neural, or none, for {task:'classify'}", received)
-    for name, needed in (("ngrams", True), ("head", "crf"), ("teacher_temperature", 1)):
-        if values[name] != needed:
-            received = {name: values[name], "encoder": "linear"}
-            raise SettingError(name, f"must be {needed!r} for {{encoder:'linear'}}", received)
-    multiplier = values["crf_lr_multiplier"]
-    if multiplier != "auto":
-        received = {"crf_lr_multiplier": multiplier, "encoder": "linear"}
-        raise SettingError("crf_lr_multiplier", "has no effect with {encoder:'linear'}", received)
-    if values["solver"] == "adagrad" and values["l2"] is not None:
-        raise SettingError("l2", "needs {solver:'lbfgs'}", {name: values[name] for name in ("l2", "solver")})
+def _check_names(values: Iterable[str], own: Iterable[str]) -> None:
+    """Raises TypeError for a name that is no setting."""
+    for name in values:
+        if name not in _PART_OF:
+            near = get_close_matches(name, [*own, *_PART_OF], n=1)
+            raise TypeError(f"Settings has no {name!r}{f'. Did you mean {near[0]!r}?' if near else ''}")
 
 
-def _check_lbfgs(settings):
-    """Raises a `SettingError` if L-BFGS should have a learning rate or batches: it has neither."""
-    for name in ("learning_rate", "batch_size"):
-        value = getattr(settings, name)
-        if value is not None and (settings.solver == "lbfgs" or settings.l2 is not None):
-            received = {name: value, "solver": "lbfgs"}
-            raise SettingError(name, "has no effect with {solver:'lbfgs'}", received)
-
-
-def _check_linear_weight(settings):
-    """Raises a `SettingError` if a network should be averaged with a linear model that cannot learn the same."""
-    values = settings.values()
-    for name, is_right, requirement in (
-        ("ngrams", values["ngrams"], "needs {ngrams:True}"),
-        ("head", values["head"] == "crf", "needs {head:'crf'}"),
-        ("encoder", values["encoder"] != "linear", "has no effect with {encoder:'linear'}"),
-        ("teacher_temperature", values["teacher_temperature"] == 1, "needs {teacher_temperature:1}"),
-    ):
-        if settings.linear_weight and not is_right:
-            received = {"linear_weight": settings.linear_weight, name: values[name]}
-            raise SettingError("linear_weight", requirement, received)
-
-
-_OPTIONS = describe(setting for part in PARTS for setting in fields(part))
+_OPTIONS = describe(FIELDS.values(), RULES)
 Settings.__doc__ = f"{Settings.__doc__ or ''}\n    {_OPTIONS}"  # `python -OO` drops docstrings

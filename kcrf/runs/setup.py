@@ -39,13 +39,7 @@ class Setup:
 
 
 def save_setup(folder: RunWriter, run: StoredRun, reader: Any) -> None:
-    """Writes the files for `load_setup`. The configuration is written last, which makes the folder a run folder.
-
-    Args:
-        folder: The `RunWriter`.
-        run: The `kcrf.runs.config_file.StoredRun`.
-        reader: The reader of the model.
-    """
+    """Writes the files for `load_setup`. The configuration is written last, which makes the folder a run folder."""
     if run.config.model.bert is None:
         folder.save_json(VOCABULARY, reader.get_config())
     else:
@@ -60,12 +54,7 @@ def save_setup(folder: RunWriter, run: StoredRun, reader: Any) -> None:
 
 
 def load_setup(folder: ModelFiles) -> Setup:
-    """Reads the `Setup` of a `RunFolder` or an exported file.
-
-    Raises:
-        FileNotFoundError: A file is missing.
-        ValueError: The run was written by a newer version, or a file is damaged; names the file.
-    """
+    """Reads the `Setup` of a `RunFolder` or an exported file."""
     run = folder.read_config()
     make_reader: Callable[[dict[str, Any]], Reader]
     if run.config.model.bert is None:

@@ -1,22 +1,23 @@
 """Batches of training windows of similar lengths, drawn again in each epoch."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from kcrf.backend import keras
+from kcrf.corpora import Sentence
+from kcrf.readers import Reader
 from kcrf.readers.padding import bucket, row_length, training_batch
+from kcrf.tags import TagScheme
 from kcrf.tasks.task import tagged_windows
 
+Buckets = dict[int, list[Any]]
 
-def held_out_batch(reader, sentences, scheme, limit=256):
+
+def held_out_batch(reader: Reader, sentences: Sequence[Sentence], scheme: TagScheme, limit: int = 256) -> Any:
     """The inputs and tags of the first windows of some sentences, as one batch.
-
-    Args:
-        reader: A `CharacterReader`, `WordReader` or `PieceReader`.
-        sentences: List of `kcrf.corpora.Sentence`.
-        scheme: A `TagScheme`. Entities of types that it lacks are omitted.
-        limit: The maximum number of windows. Defaults to 256.
 
     Returns:
         `(inputs, tags)`, as `kcrf.readers.padding.training_batch` returns them.
@@ -29,47 +30,64 @@ def held_out_batch(reader, sentences, scheme, limit=256):
     return training_batch(tagged_windows(relabeled, readings, scheme)[:limit])
 
 
-class Batches(keras.utils.PyDataset):
+def _layout(
+    windows: Sequence[Any], size: int, batch_tokens: int | None, any_length: bool
+) -> tuple[Buckets, dict[int, int]]:
+    """The windows by length bucket, and the size of the batches of each bucket."""
+    buckets: Buckets = {}
+    for window in windows:
+        buckets.setdefault(0 if any_length else bucket(row_length(window[0])), []).append(window)
+    sizes = {length: max(1, batch_tokens // length) if batch_tokens else size for length in buckets}
+    return buckets, {length: min(size, len(windows)) for length, size in sizes.items()}  # more would be repetitions
+
+
+def number_of_batches(
+    windows: Sequence[Any], size: int, batch_tokens: int | None = None, carry: bool = False, any_length: bool = False
+) -> int:
+    """The length of the `Batches` with these arguments."""
+    buckets, sizes = _layout(windows, size, batch_tokens, any_length and batch_tokens is None)
+    count = leftover = 0
+    for length in sorted(buckets):
+        full, leftover = divmod(len(buckets[length]) + leftover, sizes[length])
+        count += full
+        if leftover and (not carry or length == max(buckets)):
+            count, leftover = count + 1, 0
+    return count
+
+
+class Batches(keras.utils.PyDataset):  # type: ignore[misc]
     """The batches of training. All batches of a length bucket have the same number of windows.
 
     The batches of an epoch depend only on the seed and the number of the epoch, so a resumed run draws the same
-    batches.
-
-    Args:
-        windows: List of `(inputs, target)`, as `tagged_windows` returns it, at least one.
-        batch_size: The number of windows per batch. Smaller if there are fewer windows. The last batch of a bucket is
-            filled with other windows of the bucket.
-        seed: The seed of the order.
-        batch_tokens: The number of positions per batch, instead of `batch_size`: batches of longer windows have fewer
-            windows. Defaults to None.
-        carry: Whether the windows of an incomplete batch move to the next longer bucket, so that fewer windows are
-            repeated. Defaults to False.
-        any_length: Whether batches may have any length, for a backend that does not compile shapes. Windows of similar
-            lengths are then batched without buckets and with little padding. No effect with `batch_tokens`. Defaults
-            to False.
+    batches. The last batch of a bucket is filled with other windows of the bucket. With `carry`, the windows of an
+    incomplete batch move to the next longer bucket instead, so that fewer windows are repeated. With `any_length`, for
+    backends that compile no shapes, windows of similar lengths share a batch; `batch_tokens` has buckets all the same.
     """
 
-    def __init__(self, windows, batch_size, seed, batch_tokens=None, carry=False, any_length=False):
+    def __init__(
+        self,
+        windows: Sequence[Any],
+        batch_size: int,
+        seed: int,
+        batch_tokens: int | None = None,
+        carry: bool = False,
+        any_length: bool = False,
+    ) -> None:
         super().__init__()
-        self._buckets, self._carry, self._any_length = {}, carry, any_length and batch_tokens is None
-        for window in windows:
-            length = 0 if self._any_length else bucket(row_length(window[0]))
-            self._buckets.setdefault(length, []).append(window)
-        sizes = {length: max(1, batch_tokens // length) if batch_tokens else batch_size for length in self._buckets}
-        self._sizes = {length: min(size, len(windows)) for length, size in sizes.items()}  # more would be repetitions
-        self._seed = seed
+        self._carry, self._any_length, self._seed = carry, any_length and batch_tokens is None, seed
+        self._buckets, self._sizes = _layout(windows, batch_size, batch_tokens, self._any_length)
         self.draw(0)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._batches)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         return training_batch(self._batches[index], self._any_length)
 
-    def draw(self, epoch):
+    def draw(self, epoch: int) -> None:
         """Draws the batches of an epoch. Epochs are counted from 0."""
         random, batches = np.random.default_rng([self._seed, epoch]), []
-        leftover = []
+        leftover: list[Any] = []
         for length in sorted(self._buckets) if self._carry else self._buckets:
             windows, size = [*self._buckets[length], *leftover], self._sizes[length]
             order = random.permutation(len(windows))
@@ -88,7 +106,7 @@ class Batches(keras.utils.PyDataset):
         self._batches = [windows for _, windows in batches]
 
 
-def _by_length(order, windows, size):
+def _by_length(order: np.ndarray, windows: Sequence[Any], size: int) -> np.ndarray:
     """A random order in which each run of 8 batches is sorted by length, so that batches have similar lengths."""
     lengths = np.array([row_length(inputs) for inputs, _ in windows])
     runs = np.split(order, range(8 * size, len(order), 8 * size))

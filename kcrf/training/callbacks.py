@@ -3,10 +3,14 @@
 import signal
 import threading
 import time
+from typing import Any
+
+import numpy as np
 
 from kcrf.backend import keras, ops, set_random_state
-from kcrf.training.history import check_loss, validation_scores
-from kcrf.training.linear_part import MARGIN
+from kcrf.runs import RunWriter
+from kcrf.training.history import Row, TrainingHistory, check_loss, validation_scores
+from kcrf.training.linear_part import MARGIN, LinearPart
 from kcrf.training.state import load_state, save_state
 
 
@@ -17,45 +21,40 @@ class Interruption(keras.callbacks.Callback):
     signal handler, or outside of the main thread, which alone receives signals.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._pressed = False
 
-    def __enter__(self):
+    def __enter__(self) -> "Interruption":
         is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         self._handles = is_default and threading.current_thread() is threading.main_thread()
         if self._handles:
             signal.signal(signal.SIGINT, self._interrupt)
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._handles:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if self._pressed and kind is not KeyboardInterrupt:
             raise KeyboardInterrupt from error
 
-    def _interrupt(self, number, frame):
+    def _interrupt(self, number: int, frame: Any) -> None:
         self._pressed = True
         raise KeyboardInterrupt
 
-    def on_train_batch_begin(self, batch, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         if self._pressed:
             raise KeyboardInterrupt
 
 
 class EpochBatches(keras.callbacks.Callback):
-    """Draws the batches of each epoch.
+    """Draws the batches of each epoch."""
 
-    Args:
-        batches: The `Batches` that are fitted.
-        random: The state of the random generator to restore, for a resumed run. Defaults to None.
-    """
-
-    def __init__(self, batches, random=None):
+    def __init__(self, batches: Any, random: Any = None) -> None:
         super().__init__()
         self._batches, self._random = batches, random
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._batches.draw(epoch)
         if self._random is not None:  # not earlier: `fit` itself draws random numbers before the first epoch
             set_random_state(self._random)
@@ -63,56 +62,54 @@ class EpochBatches(keras.callbacks.Callback):
 
 
 class Epochs(keras.callbacks.SwapEMAWeights):
-    """Ends each epoch of a run: averages the weights, scores, records, saves and reports, in this order.
+    """Ends each epoch of a run: averages the weights, scores, records, saves and reports, in this order."""
 
-    Args:
-        tagger: The `Tagger` or `Classifier` around the model.
-        valid: List of `Sentence`s or `Example`s, the validation set.
-        history: The `TrainingHistory`. It has the previous epochs of a resumed run.
-        folder: The `RunWriter`, which is written after each epoch. If it has a state, training resumes from the state.
-        monitors: List of callbacks that add numbers to the logs of an epoch, computed with the averaged weights.
-        report: A function that shows the row of an epoch.
-        averages: Whether the optimizer averages weights. The model then has the averages between epochs, and these are
-            saved.
-        linear_part: A `LinearPart`, which is added to the model that is scored and saved, with the one of its weights
-            that scores highest.
-    """
-
-    def __init__(self, tagger, valid, history, folder, monitors, report, averages, linear_part):
+    def __init__(
+        self,
+        tagger: Any,
+        valid: list[Any],
+        history: TrainingHistory,
+        folder: RunWriter,
+        monitors: list[Any],
+        report: Any,
+        averages: bool,
+        linear_part: LinearPart,
+    ) -> None:
         super().__init__(swap_on_epoch=averages)
         self._tagger, self._valid, self._history, self._folder = tagger, valid, history, folder
-        self._monitors, self._report, self._random = monitors, report, None
+        self._monitors, self._report = monitors, report
+        self._random: Any = None
         self._linear_part = linear_part
         self._ema_weights_in_model = bool(history.rows)
 
-    def set_model(self, model):
+    def set_model(self, model: Any) -> None:
         super().set_model(model)
         for monitor in self._monitors:
             monitor.set_model(model)
 
-    def set_params(self, params):
+    def set_params(self, params: Any) -> None:
         super().set_params(params)
         for monitor in self._monitors:
             monitor.set_params(params)
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: Any = None) -> None:
         self._begin_monitors()  # they measure changes from the initial values
         if self._folder.has_state():
             self._random = load_state(self._folder, self.model)
             self._begin_monitors()  # they count updates from here
         self._start = time.perf_counter() - self._history.seconds()
 
-    def _begin_monitors(self):
+    def _begin_monitors(self) -> None:
         for monitor in self._monitors:
             monitor.on_train_begin()
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_begin(epoch, logs)
         if self._random is not None:  # not earlier: `fit` itself draws random numbers before the first epoch
             set_random_state(self._random)
             self._random = None
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_end(epoch, logs)  # averages
         for monitor in self._monitors:
             monitor.on_epoch_end(epoch, logs)
@@ -125,7 +122,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
             self._report(record)
         self.model.stop_training = self._history.is_done()
 
-    def _best_scored(self, epoch, logs):
+    def _best_scored(self, epoch: int, logs: Any) -> tuple[float, Row, bool]:
         """The best weight of the linear part, the row of the epoch with it, and whether the epoch is the last."""
         score, history = f"valid_{self._tagger.metric}", self._history
         records = {weight: self._scored(epoch, logs, weight) for weight in self._linear_part.weights}
@@ -137,7 +134,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
                 weight, records[1.0] = 1.0, alone
         return weight, {**records[weight], **({"linear_weight": weight} if len(records) > 1 else {})}, is_last
 
-    def _scored(self, epoch, logs, weight):
+    def _scored(self, epoch: int, logs: Any, weight: float) -> Row:
         """The row of an epoch, a dict of numbers, with this weight of the linear part."""
         loss = float(logs["loss"])
         check_loss(loss, epoch + 1)
@@ -146,11 +143,11 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         record = {"epoch": epoch + 1, "loss": loss, **valid, "seconds": round(time.perf_counter() - self._start, 1)}
         return {**record, **{name: float(value) for name, value in logs.items() if name not in record}}
 
-    def _transitions(self):
+    def _transitions(self) -> dict[str | None, np.ndarray]:
         """The transitions of each CRF, a dict of matrices by segmentation standard."""
         return {standard: ops.convert_to_numpy(crf.trans) for standard, crf in self._tagger.crfs.items()}
 
-    def _save(self, is_best):
+    def _save(self, is_best: bool) -> None:
         """Writes the log, the transitions and, if they are the best, the weights."""
         if is_best:
             self._folder.save_weights(self._tagger.model)

@@ -5,12 +5,11 @@ from typing import Any
 from kcrf.backend import keras, set_random_seed
 from kcrf.networks.tagging import HEAD, crf_of
 from kcrf.optimizers import AdamWeightDecay, layerwise_decay
-from kcrf.runs import RunConfig, RunWriter
+from kcrf.runs import OptimizerConfig, RunConfig, RunWriter
 from kcrf.runs.records import last_advice
 from kcrf.taggers.encoder_of_run import open_bert
+from kcrf.training.batches import Batches
 from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
-from kcrf.training.distillation import distillation_windows
-from kcrf.training.growth import load_weights
 from kcrf.training.history import TrainingHistory
 from kcrf.training.linear_part import linear_part
 from kcrf.training.plan import RunPlan
@@ -21,51 +20,45 @@ from kcrf.training.state import load_history
 from kcrf.training.trainers import finish_run, trainer_of
 
 
-def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, dict[str, Any]]:
-    """Trains the model of a planned run, from the state in its folder or from the start.
-
-    Args:
-        plan: The plan.
-        folder: The folder of the run, with the files of the plan. The results are written into it.
-        progress: As for `kcrf.training.train_tagger`.
-
-    Returns:
-        The `Tagger` or `Classifier` with the best weights, and the scores by part.
-    """
+def fit_network(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, dict[str, Any]]:
+    """Trains the model of a planned run, from the state in its folder or from the start."""
     config, reader = plan.config, plan.reader
-    trainer, windows = trainer_of(config.task, config.data.standards), distillation_windows(plan, folder)
+    trainer, windows = trainer_of(config.task, config.data.standards), plan.targets(folder)
     batches = trainer.batches(config.training, windows)
     set_random_seed(config.training.seed)  # the teacher may have drawn random numbers
     with Interruption() as interruption:
-        tagger, advice = _fit(plan, folder, windows, batches, progress, interruption)
+        tagger, advice = _train(plan, folder, windows, batches, progress, interruption)
     if config.training.precision != "float32":  # scored in the precision in which it will be loaded
         tagger = trainer.wrap(config, trainer.build(config, reader), reader)
     folder.load_weights(tagger.model)
     return tagger.with_advice(advice), finish_run(plan, folder, tagger)
 
 
-def _fit(plan, folder, windows, batches, progress, interruption):
+def _train(
+    plan: RunPlan, folder: RunWriter, windows: Any, batches: Batches, progress: Any, interruption: Interruption
+) -> tuple[Any, str | None]:
     """Returns the trained tagger and advice on its transitions. The best weights are in the folder."""
     config, valid = plan.config, plan.data.parts["valid"]
     trainer = trainer_of(config.task, config.data.standards)
-    extended = config.teacher.extend
-    with open_bert(config.model.bert if extended is None else None) as checkpoint, precision(config.training.precision):
+    bert = None if config.continues else config.model.bert
+    with open_bert(bert) as checkpoint, precision(config.training.precision):
         model = trainer.build(config, plan.reader, checkpoint)
-    if extended is not None and not folder.has_state():
-        load_weights(model, extended)
+    for stage in plan.stages if not folder.has_state() else ():
+        stage.initial_weights(model)
     if config.data.units == "words" and config.training.linear_weight:
         # the linear model scores n-grams better: a network of English words that trains their scores, too, loses F1
         model.get_layer("NGrams").trainable = False
-    compile_model(model, config, trainer.loss(config, model), len(batches) * config.training.epochs)
+    compile_model(model, config, trainer.loss(config, model), len(batches) * (config.training.epochs or 0))
     tagger = trainer.wrap(config, model, plan.reader)
-    history = TrainingHistory(config.training.epochs, config.training.patience, f"valid_{tagger.metric}")
+    epochs: Any = config.training.epochs
+    history = TrainingHistory(epochs, config.training.patience, f"valid_{tagger.metric}")
     load_history(folder, history)
     if not history.is_done():
         report = progress.report if progress else None
         monitors, averages = trainer.monitors(tagger, valid), config.model.bert is None
-        epochs = Epochs(tagger, valid, history, folder, monitors, report, averages, linear_part(plan, windows))
-        callbacks = [epochs, EpochBatches(batches), *([progress] if progress else []), interruption]
-        fit_with_progress(model, batches, config.training.epochs, len(history.rows), callbacks, progress)
+        epoch_end = Epochs(tagger, valid, history, folder, monitors, report, averages, linear_part(plan, windows))
+        callbacks = [epoch_end, EpochBatches(batches), *([progress] if progress else []), interruption]
+        fit_with_progress(model, batches, epochs, len(history.rows), callbacks, progress)
     advice = tagger.crf and last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)
     return tagger, advice
 
@@ -78,12 +71,12 @@ def compile_model(model: keras.Model, config: RunConfig, loss: Any, steps: int) 
     model.compile(make(model, optimizer, rate, steps), loss=loss)
 
 
-def _adam(model, optimizer, rate, steps):
+def _adam(model: keras.Model, optimizer: OptimizerConfig, rate: Any, steps: int) -> Any:
     momentum = min(0.998, 1 - 10 / steps) if steps > 20 else 0.5  # averages over 500 steps, or a tenth of a short run
     return keras.optimizers.Adam(rate, global_clipnorm=5.0, use_ema=True, ema_momentum=momentum)
 
 
-def _adam_w(model, optimizer, rate, steps):
+def _adam_w(model: keras.Model, optimizer: OptimizerConfig, rate: Any, steps: int) -> Any:
     by_depth = layerwise_decay(model, optimizer.layerwise_decay) if optimizer.layerwise_decay < 1 else {}
     return AdamWeightDecay(
         rate,

@@ -1,7 +1,7 @@
 """Fits the linear model of a planned run without Keras, with the same run folder, log, early stopping and resuming."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,35 +12,31 @@ from kcrf.networks.linear_networks import LinearTaggingNetwork, arrays_of_models
 from kcrf.progress_bars import bar
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
+from kcrf.runs import RunConfig, RunWriter
 from kcrf.runs.names import LINEAR
-from kcrf.runs.resolve import ITERATIONS
+from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import TrainedTagger
-from kcrf.training.distillation import distillation_windows
-from kcrf.training.growth import starting_linear_model
-from kcrf.training.history import TrainingHistory, check_loss, validation_scores
+from kcrf.training.history import Row, TrainingHistory, check_loss, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import finish_run
 
+Trainers = dict[str | None, Any]  # by segmentation standard, or under None
+
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, dict[str, Any]]:
-    """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit`."""
+    """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit_network`."""
     config = plan.config
     history = _history(config)
-    batches = _batches(config, distillation_windows(plan, folder))
+    batches = _batches(config, plan.targets(folder))
     with _shown(progress, config.training.epochs, config.facts.steps):
-        _fit(plan, folder, history, batches, progress)
+        _train_epochs(plan, folder, history, batches, progress)
     tagger = linear_tagger(plan, read_models(folder.read_arrays(LINEAR), config))
     return tagger, finish_run(plan, folder, tagger)
 
 
 def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearModel]:
-    """Trains the linear models of a planned run in memory: the best ones, one for each segmentation standard.
-
-    Args:
-        plan: The plan.
-        windows: The windows with their targets, those of the plan or of `distillation_windows`.
-    """
+    """Trains the linear models of a planned run in memory: the best ones, one for each segmentation standard."""
     history, batches, trainers, best = _history(plan.config), _batches(plan.config, windows), _trainers(plan), {}
     with bar() as shown:
         task = shown.add_task("epochs of the linear model", total=plan.config.training.epochs)
@@ -52,22 +48,24 @@ def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearM
     return best
 
 
-def _history(config):
-    return TrainingHistory(config.training.epochs, config.training.patience, f"valid_{config.training.metric or 'f'}")
+def _history(config: RunConfig) -> TrainingHistory:
+    return TrainingHistory(
+        config.training.epochs or 0, config.training.patience, f"valid_{config.training.metric or 'f'}"
+    )
 
 
-def _batches(config, windows):
+def _batches(config: RunConfig, windows: Any) -> list[Any]:
     """A list of `(standard, LinearBatch)`; the standard is None where there is one."""
     pairs = {}
-    weight, _ = config.teacher.soft_targets or (None, None)
+    weight, _ = config.soft_targets or (None, None)
     for inputs, target in windows:
         standard, target = _target(target, weight)
         pairs.setdefault(standard, []).append((inputs["ngrams"], target))
-    size = config.training.batch_size
+    size = config.training.batch_size or BATCH_SIZES[0]
     return [(standard, batch) for standard, own in pairs.items() for batch in linear_batches(own, size)]
 
 
-def _target(target, weight):
+def _target(target: Any, weight: float | None) -> tuple[str | None, Any]:
     """The standard of a target, or None, and the target of a `LinearBatch`."""
     if isinstance(target, TagsOfStandard):
         return target.standard, target.tags
@@ -76,7 +74,9 @@ def _target(target, weight):
     return None, SoftTarget(np.array(target.tags), target.expected_tags, target.expected_steps, weight)
 
 
-def _fit(plan, folder, history, batches, progress):
+def _train_epochs(
+    plan: RunPlan, folder: RunWriter, history: TrainingHistory, batches: list[Any], progress: Any
+) -> None:
     """Trains for all epochs, and writes the best models into the folder, one for each segmentation standard."""
     trainers = _trainers(plan)
     _resume(folder, history, trainers)
@@ -94,7 +94,7 @@ def _fit(plan, folder, history, batches, progress):
             progress.report(record)
 
 
-def _epoch(plan, trainers, batches, number, on_batch=None):
+def _epoch(plan: RunPlan, trainers: Trainers, batches: list[Any], number: int, on_batch: Any = None) -> tuple[Row, Any]:
     """Trains for an epoch. Returns its row and copies of the models, with the scores that the run folder will have."""
     config, loss = plan.config, 0.0
     for batch_number in np.random.default_rng([config.training.seed, number]).permutation(len(batches)).tolist():
@@ -108,32 +108,40 @@ def _epoch(plan, trainers, batches, number, on_batch=None):
     return {"epoch": number + 1, "loss": loss / len(plan.windows), **scores}, models
 
 
-def _solver(config, model):
+def _solver(config: RunConfig, model: LinearModel) -> Any:
     """The trainer of a linear model, by the settings of the optimizer."""
-    settings, keep = config.optimizer, config.teacher.extend is not None
+    settings: Any = config.optimizer
+    keep = config.continues
     if settings.solver == "lbfgs":
         return LBFGSTrainer(model, settings.l1, settings.l2, ITERATIONS, keep)
-    l1 = 0.01 if settings.l1 is None else settings.l1  # None in runs of before there were solvers
-    return AdaGradTrainer(model, settings.learning_rate, l1, keep, config.task.adagrad["damping"])
+    return AdaGradTrainer(model, settings.learning_rate, settings.l1, keep, config.task.adagrad["damping"])
 
 
-def _trainers(plan):
+def _trainers(plan: RunPlan) -> Trainers:
     """The trainer of each segmentation standard, or of None where there is one standard."""
-    config, standards = plan.config, plan.config.data.standards
+    standards = plan.config.data.standards
     ngrams = reader_of_standard(plan.reader, standards[0] if standards else None).ngrams
-    return {standard: _trainer(config, ngrams) for standard in standards or (None,)}
+    return {standard: _trainer(plan, ngrams) for standard in standards or (None,)}
 
 
-def _trainer(config, ngrams):
+def _trainer(plan: RunPlan, ngrams: Any) -> Any:
     """The trainer of a new linear model, or of one that continues the model that the run extends.
 
     A new model with a lexicon is averaged with one without, which finds more of the words that are not in it.
     """
-    columns, weight = ngrams.without_lexicon(), config.task.without_lexicon
-    if not weight or config.teacher.extend is not None or len(columns) == ngrams.width:
-        return _solver(config, starting_linear_model(config, ngrams.buckets))
-    trainers = (_solver(config, starting_linear_model(config, ngrams.buckets)) for _ in range(2))
-    return PooledTrainer(*trainers, columns, weight)
+    config, columns = plan.config, ngrams.without_lexicon()
+    weight = config.task.without_lexicon
+    if not weight or config.continues or len(columns) == ngrams.width:
+        return _solver(config, _initial_model(plan, ngrams.buckets))
+    one, other = (_solver(config, _initial_model(plan, ngrams.buckets)) for _ in range(2))
+    return PooledTrainer(one, other, columns, weight)
+
+
+def _initial_model(plan: RunPlan, buckets: int) -> LinearModel:
+    model = LinearModel.new(plan.config.data.tag_scheme(), buckets, plan.config.model.constraints)
+    for stage in plan.stages:
+        stage.initial_linear_model(model)
+    return model
 
 
 def linear_tagger(plan: RunPlan, models: Mapping[str | None, LinearModel]) -> Any:
@@ -146,7 +154,7 @@ def linear_tagger(plan: RunPlan, models: Mapping[str | None, LinearModel]) -> An
     return taggers[None] if None in taggers else StandardsTagger(taggers, models)
 
 
-def _resume(folder, history, trainers):
+def _resume(folder: RunWriter, history: TrainingHistory, trainers: Trainers) -> None:
     """Restores the state in the folder, if there is one."""
     if folder.has_state():
         rows, arrays = folder.read_state()
@@ -162,7 +170,7 @@ def _resume(folder, history, trainers):
             trainer.load_state({name: next(arrays_in_order) for name in trainer.state})
 
 
-def _save(folder, history, trainers, best):
+def _save(folder: RunWriter, history: TrainingHistory, trainers: Trainers, best: Any) -> None:
     """Writes the log, the transitions, the state and, if this epoch is the best, its models."""
     if best is not None:
         folder.save_arrays(LINEAR, arrays_of_models(best))
@@ -173,10 +181,10 @@ def _save(folder, history, trainers, best):
 
 
 @contextmanager
-def _shown(progress, epochs, steps):
+def _shown(progress: Any, epochs: int | None, steps: int) -> Iterator[None]:
     """A context that begins and ends the display of progress, if there is one."""
     if progress:
-        progress.set_params({"epochs": epochs, "steps": steps})
+        progress.set_params({"epochs": epochs, "steps": steps, "unit": "iteration"})
         progress.on_train_begin()
     try:
         yield

@@ -6,7 +6,7 @@ logarithmic opinion pool (Smith et al., 2005, https://aclanthology.org/P05-1003)
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,7 @@ MARGIN = 0.02  # by which linear models alone must score higher than the best ep
 
 
 class LinearPart:
-    """The linear models of a network, one for each of its heads.
-
-    Args:
-        models: The linear models by segmentation standard; one under None for a network with one head. Without models,
-            the average is the network.
-        weights: The weights of the linear models in the average to choose from, each from 0 to 1. That of the network
-            is the rest.
-        may_stand_alone: Whether the weight can also be 1, after the last epoch: earlier, this would count as a score
-            of the network that it must exceed in time. Defaults to False.
-    """
+    """The linear models of a network, one for each of its heads."""
 
     def __init__(
         self, models: Mapping[str | None, LinearModel], weights: Sequence[float], may_stand_alone: bool = False
@@ -62,19 +53,14 @@ class LinearPart:
                     variable.assign(value.astype("float32"))
 
 
-def _layers(network, standard):
+def _layers(network: Any, standard: str | None) -> list[Any]:
     """The layers of a head that compute its scores: of the hidden vectors, of the n-grams, and of the transitions."""
     suffix = "" if standard is None else f"-{standard}"
     return [network.get_layer(f"{name}{suffix}") for name in ("Emissions", "NGrams", "CRF")]
 
 
 def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart:
-    """Trains the linear models of a planned run; none if the network is not averaged with linear models.
-
-    Args:
-        plan: The plan.
-        windows: The windows with their targets, those of the plan or of `distillation_windows`.
-    """
+    """Trains the linear models of a planned run; none if the network is not averaged with linear models."""
     weight = plan.config.training.linear_weight
     if not weight:
         return LinearPart({}, (0.0,))
@@ -85,7 +71,7 @@ def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart:
 
 def _config_of_linear(config: RunConfig, windows: int) -> RunConfig:
     """The configuration of a linear model of the same data, with the defaults of `--encoder linear`."""
-    settings = Settings(encoder="linear", seed=config.training.seed, **asdict(config.data))
+    settings = Settings(data=config.data, encoder="linear", seed=config.training.seed)
     linear = resolve(settings, replace(config.facts, windows=windows))
     training = replace(linear.training, metric=config.training.metric)
     return replace(config, model=replace(config.model, encoder="linear"), optimizer=linear.optimizer, training=training)

@@ -1,12 +1,13 @@
 """The precision in which layers compute during training."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kcrf.backend import keras
 
 
 @contextmanager
-def precision(name):
+def precision(name: str) -> Iterator[None]:
     """A context whose new layers compute in this precision: "float32", "float16" or "bfloat16".
 
     Weights are always float32.

@@ -1,34 +1,37 @@
 """Shows the progress of training on standard error: a bar on a terminal, else a line for each epoch."""
 
+from typing import Any
+
 from kcrf.backend import keras
 from kcrf.progress_bars import bar, print_note
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """A progress bar over all batches of a run, with the loss and the validation score: `train_tagger(progress=...)`.
+    """A progress bar over all batches of a run, for `train_tagger(progress=...)`."""
 
-    Args:
-        title: The name of the run, shown first in every line.
-    """
-
-    def __init__(self, title):
+    def __init__(self, title: str) -> None:
         super().__init__()
-        self._title, self._bar, self._task, self._done = title, bar(), None, 0
+        self._title, self._bar, self._done = title, bar(), 0
+        self._task: Any = None
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: Any = None) -> None:
         total = self.params["epochs"] * self.params["steps"]
-        self._task = self._bar.add_task(f"{self._title}: compiling", total=total)
+        self._task = self._bar.add_task(
+            f"{self._title}: {'starting' if 'unit' in self.params else 'compiling'}", total=total
+        )
         self._bar.start()
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._done = epoch * self.params["steps"]  # not 0 in a resumed run
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self._done += 1
         if self._done % 5 == 0:
-            self._bar.update(self._task, completed=self._done)
+            unit, loss = self.params.get("unit", "step"), (logs or {}).get("loss")
+            text = None if loss is None else f"{self._title}: {unit} {self._done:,}, loss {float(loss):.3f}"
+            self._bar.update(self._task, completed=self._done, description=text)
 
-    def report(self, record):
+    def report(self, record: dict[str, Any]) -> None:
         """Shows an epoch: a dict with epoch or step, loss, seconds and a validation score such as valid_f."""
         name = next(name for name in record if name.startswith("valid_"))
         title = "F" if name == "valid_f" else name.removeprefix("valid_").replace("_", " ")
@@ -38,24 +41,16 @@ class TrainingProgress(keras.callbacks.Callback):
         if self._bar.disable:
             print_note(f"{text}, {record['seconds']:.0f} s")
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: Any = None) -> None:
         if self._task is not None:
             self._bar.update(self._task, completed=self._done)
         self._bar.stop()
 
 
-def fit_with_progress(model, batches, epochs, done, callbacks, progress, validation_data=None):
-    """Fits a model on batches in their order. Ends the display of progress even after an error.
-
-    Args:
-        model: The compiled model.
-        batches: A `keras.utils.PyDataset`.
-        epochs: The number of epochs, including completed ones.
-        done: The number of completed epochs.
-        callbacks: List of callbacks, `progress` among them.
-        progress: The callback that shows progress, or None.
-        validation_data: As for `fit`. Defaults to None.
-    """
+def fit_with_progress(
+    model: Any, batches: Any, epochs: int, done: int, callbacks: list[Any], progress: Any, validation_data: Any = None
+) -> None:
+    """Fits a model on batches in their order. Ends the display of progress even after an error."""
     options = {"validation_data": validation_data, "callbacks": callbacks, "verbose": 0, "shuffle": False}
     try:
         model.fit(batches, epochs=epochs, initial_epoch=done, **options)

@@ -1,20 +1,15 @@
 """The learning rate of a run, by optimizer step."""
 
+from typing import Any
+
 from kcrf.backend import keras
 from kcrf.optimizers import Warmup, WarmupLinearDecay
 
 _LAST_FRACTION = 0.01  # of the highest learning rate, at the end of an exponential decay
 
 
-def learning_rate(peak, schedule, warmup, steps):
-    """The learning rate of a run: a function from the optimizer step, or a number if it is constant.
-
-    Args:
-        peak: The highest learning rate.
-        schedule: "linear", "cosine", "exponential" or "constant".
-        warmup: The fraction of the steps in which the learning rate rises from 0.
-        steps: The number of steps of the run.
-    """
+def learning_rate(peak: Any, schedule: str | None, warmup: Any, steps: int) -> Any:
+    """The learning rate of a run: a function from the optimizer step, or a number if it is constant."""
     warmup = int(steps * warmup)
     if schedule == "constant":
         return Warmup(warmup, peak)

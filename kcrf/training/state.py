@@ -1,22 +1,28 @@
 """The state of training, saved after each epoch and restored when the run is resumed."""
 
+from typing import Any
+
+import numpy as np
+
 from kcrf.backend import ops, random_state
+from kcrf.runs import RunFolder, RunWriter
+from kcrf.training.history import TrainingHistory
 
 
-def save_state(folder, model, history):
+def save_state(folder: RunWriter, model: Any, history: TrainingHistory) -> None:
     """Writes the state of a compiled model and its history with a `RunWriter`."""
     # After the last epoch no state is needed, and JAX may have donated the buffers of the optimizer.
     folder.save_state(history.get_state(), [] if history.is_done() else _training_state(model))
 
 
-def load_history(folder, history):
+def load_history(folder: RunFolder, history: TrainingHistory) -> None:
     """Restores a history from the state in a `RunFolder`, if there is a state."""
     if folder.has_state():
         progress, arrays = folder.read_state()
         history.set_state(progress, is_over=not arrays)  # only a run that is over writes no arrays
 
 
-def load_state(folder, model):
+def load_state(folder: RunFolder, model: Any) -> np.ndarray:
     """Restores a compiled model from the state in a `RunFolder`. Returns the state of the random generator."""
     _, arrays = folder.read_state()
     try:
@@ -25,20 +31,13 @@ def load_state(folder, model):
         raise ValueError(f"{folder.path}: {error}") from None
 
 
-def _training_state(model):
+def _training_state(model: Any) -> list[Any]:
     """A list of arrays: the variables of a compiled model and its optimizer, then the state of the random generator."""
     return [*(ops.convert_to_numpy(variable) for variable in _variables(model)), random_state()]
 
 
-def _restore_state(model, arrays):
-    """Restores the variables of a compiled model from the arrays of `_training_state`.
-
-    Returns:
-        The state of the random generator, for `kcrf.backend.set_random_state`.
-
-    Raises:
-        ValueError: The arrays belong to another model.
-    """
+def _restore_state(model: Any, arrays: list[np.ndarray]) -> np.ndarray:
+    """Restores the variables of a compiled model from the arrays of `_training_state`."""
     *values, random = arrays
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
@@ -54,7 +53,7 @@ def _restore_state(model, arrays):
     return random
 
 
-def _variables(model):
+def _variables(model: Any) -> list[Any]:
     """The variables of a model, with the counters of its random seeds, and of its optimizer."""
     metrics = {id(variable) for variable in model.metrics_variables}
     return [v for v in (*model.variables, *model.optimizer.variables) if id(v) not in metrics]

@@ -1,6 +1,6 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
@@ -10,17 +10,17 @@ from kcrf.runs.extension import extended_settings
 from kcrf.runs.resolve import describe_run
 from kcrf.runs.setup import save_setup
 from kcrf.training.data import read_data
-from kcrf.training.fit import fit
-from kcrf.training.incomplete import with_estimates
+from kcrf.training.fit import fit_network
 from kcrf.training.linear import fit_linear
-from kcrf.training.plan import load_plan, plan_run, with_words_of_teacher
+from kcrf.training.plan import RunPlan, load_plan, plan_run
+from kcrf.training.stages import STAGES
 
 
 def train_tagger(
     settings: Settings,
-    train: Sequence[Any],
-    valid: Sequence[Any],
-    test: Sequence[Any] | None = None,
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
     out: str | PathLike[str] = "runs/tagger",
     progress: Any = None,
     sources: dict[str, Any] | None = None,
@@ -37,7 +37,10 @@ def train_tagger(
         settings: `Settings`. If `types` is None, the entity types are those of `train`. Settings left at None are
             chosen
             by the size of the data.
-        train, valid: Lists of sentences: `kcrf.corpora.Sentence`s, or for segmentation lists of words.
+        train: The training set: a list of `kcrf.corpora.Sentence`s; for entities also of `(text, spans)` or
+            `(words, tags)`, for segmentation lists of words. Or a dataset of Hugging Face with tokens and ner_tags; or
+            a DataFrame with these columns, or with a row for each token and a column sentence_id.
+        valid: The validation set. Defaults to None: a tenth of `train`, by the seed.
         test: The test set, scored once at the end. Out-of-vocabulary words are those that `train` lacks. Defaults to
             None: there is no test set.
         out: The run folder. It is created if it does not exist. Defaults to "runs/tagger".
@@ -59,24 +62,21 @@ def train_tagger(
         ValueError: A part has no text, or `train` has no entity; or the teacher has another task, other labels or other
             units; or the loss is no longer finite.
     """
-    if settings.extend is not None:
-        settings = extended_settings(settings.said())
+    settings = extended_settings(settings.said())
     data = read_data(settings, train, valid, test, unlabeled)
     with RunWriter.create(out, overwrite) as folder:
-        data = with_estimates(settings, data, folder)
-        plan = plan_run(settings, data, sources)
+        plan = plan_run(settings, data, folder, sources, STAGES)
         if progress:
             print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, plan.data.copies or []))))
-        plan = with_words_of_teacher(plan, folder)
         save_setup(folder, plan.run, plan.reader)
-        return _fit(plan, folder, progress)
+        return _train(plan, folder, progress)
 
 
 def resume_tagger(
     out: str | PathLike[str],
-    train: Sequence[Any],
-    valid: Sequence[Any],
-    test: Sequence[Any] | None = None,
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
     progress: Any = None,
     unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
@@ -98,17 +98,15 @@ def resume_tagger(
             longer finite.
     """
     with RunWriter.resume(out) as folder:
-        user = folder.read_settings()
-        data = with_estimates(user, read_data(user, train, valid, test, unlabeled), folder, is_resumed=True)
-        plan = with_words_of_teacher(load_plan(folder, data), folder, is_resumed=True)
-        return _fit(plan, folder, progress)
+        data = read_data(folder.read_settings(), train, valid, test, unlabeled)
+        return _train(load_plan(folder, data, STAGES), folder, progress)
 
 
 def train_segmenter(
     settings: Settings,
-    train: Sequence[Any],
-    valid: Sequence[Any],
-    test: Sequence[Any] | None = None,
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
     out: str | PathLike[str] = "runs/segmenter",
     progress: Any = None,
     overwrite: bool = False,
@@ -121,9 +119,9 @@ def train_segmenter(
 
 def train_classifier(
     settings: Settings,
-    train: Sequence[Any],
-    valid: Sequence[Any],
-    test: Sequence[Any] | None = None,
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
     out: str | PathLike[str] = "runs/classifier",
     progress: Any = None,
     overwrite: bool = False,
@@ -150,11 +148,11 @@ def train_classifier(
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
 
 
-def _check_task(settings, task):
+def _check_task(settings: Settings, task: str) -> None:
     if settings.task != task:
         raise ValueError(f"`settings` must have task={task!r}. Received: task={settings.task!r}")
 
 
-def _fit(plan, folder, progress):
+def _train(plan: RunPlan, folder: RunWriter, progress: Any) -> tuple[Any, dict[str, Any]]:
     """Trains the model of a planned run: a linear one, or a network."""
-    return (fit_linear if plan.config.model.encoder == "linear" else fit)(plan, folder, progress)
+    return (fit_linear if plan.config.model.encoder == "linear" else fit_network)(plan, folder, progress)

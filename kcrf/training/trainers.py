@@ -1,6 +1,8 @@
 """Model, loss, tagger and scores of training for each kind of output: tags of a text, or its label."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from kcrf.backend import COMPILES_SHAPES, keras
 from kcrf.corpora.sentences import for_each_standard
@@ -15,6 +17,8 @@ from kcrf.networks.classification import build_classifier
 from kcrf.networks.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
 from kcrf.networks.tagging import build_network, crf_of, output_of_standard
 from kcrf.readers.standards import reader_of_standard
+from kcrf.runs import RunConfig, RunWriter, TrainingConfig
+from kcrf.runs.resolve import BATCH_SIZES
 from kcrf.taggers.classifier import Classifier
 from kcrf.taggers.decoding import texts_and_tokens
 from kcrf.taggers.standards import StandardsTagger
@@ -22,54 +26,68 @@ from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.training.batches import Batches, held_out_batch
 
 _WINDOWS_FOR_TEMPERATURE = 512
+Parts = Mapping[str, list[Any]]
+Sources = Mapping[str, Any]
+Scores = dict[str, Any]
 
 
-class TaggingTrainer:
+class Trainer:
+    """What training has to know about a kind of output.
+
+    Attributes:
+        batch_options: The options of its `Batches`.
+    """
+
+    batch_options: Mapping[str, bool] = {}
+
+    def batches(self, training: TrainingConfig, windows: Sequence[Any]) -> Batches:
+        """The `Batches` of windows."""
+        size = training.batch_size or BATCH_SIZES[0]
+        return Batches(windows, size, training.seed, training.batch_tokens, **self.batch_options)
+
+
+class TaggingTrainer(Trainer):
     """Tags for the tokens of a text."""
 
-    def batches(self, training, windows):
-        """The `Batches` of windows."""
-        return Batches(windows, training.batch_size, training.seed, training.batch_tokens)
-
-    def build(self, config, reader, checkpoint=None):
+    def build(self, config: RunConfig, reader: Any, checkpoint: Any = None) -> Any:
         """The model, not compiled, with new weights or the weights of a checkpoint of its BERT."""
         return build_network(config.model, config.data.tag_scheme(), reader, checkpoint)
 
-    def loss(self, config, model):
+    def loss(self, config: RunConfig, model: Any) -> Any:
         """The loss of the model."""
-        layer, weights = crf_of(model), config.teacher.soft_targets
+        layer, weights = crf_of(model), config.soft_targets
         if weights is not None:
             return SequenceDistillationLoss(layer, *weights) if layer else TagDistillationLoss(*weights)
         return layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
 
-    def wrap(self, config, model, reader):
+    def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
         """The `KerasTagger` around a model."""
         network, metric = KerasTaggingNetwork(model, config.data.tag_scheme()), config.training.metric
         return KerasTagger(network, reader, config.model.min_probability, metric=metric)
 
-    def monitors(self, tagger, valid):
+    def monitors(self, tagger: Any, valid: list[Any]) -> list[CRFMonitor]:
         """A list with a `CRFMonitor`, or an empty one without a CRF."""
         if tagger.crf is None:
             return []
         batch = held_out_batch(tagger.reader, valid, tagger.scheme)
         return [CRFMonitor(tagger.crf, batch, tagger.scheme, verbose=0)]
 
-    def calibrate(self, tagger, valid):
+    def calibrate(self, tagger: Any, valid: list[Any]) -> Any:
         """Fits the temperature of the tagger on the validation set, and returns it."""
         batch = held_out_batch(tagger.reader, valid, tagger.scheme, _WINDOWS_FOR_TEMPERATURE)
         tagger.network.fit_temperature(*batch)
         return tagger.network.temperature
 
-    def _training_words(self, sources, parts, name):
+    def _training_words(self, sources: Sources, parts: Parts, name: str) -> Any:
         """The in-vocabulary words of a part, a set."""
         return _words(_vocabulary_sentences(sources, parts, name))
 
-    def _predictions(self, tagger, sentences):
+    def _predictions(self, tagger: Any, sentences: list[Any]) -> Any:
         """The spans of sentences with their probabilities."""
         texts, tokens = texts_and_tokens(sentences)
         return tagger.spans_with_confidence(texts, tokens=tokens)
 
-    def score(self, folder, tagger, parts, sources):
+    def score(self, folder: RunWriter, tagger: Any, parts: Parts, sources: Sources) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
@@ -83,7 +101,7 @@ class TaggingTrainer:
         return scores
 
 
-def _save_predictions(folder, sentences, predictions):
+def _save_predictions(folder: RunWriter, sentences: list[Any], predictions: Any) -> list[Any]:
     """Writes the predictions for sentences into the folder, and returns the predicted spans."""
     scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predictions, strict=True)]
     folder.save_predictions(sentences, scored)
@@ -97,16 +115,16 @@ class StandardsTrainer(TaggingTrainer):
     are unknown, so these sentences add nothing to its loss.
     """
 
-    def build(self, config, reader, checkpoint=None):
+    def build(self, config: RunConfig, reader: Any, checkpoint: Any = None) -> Any:
         """The model, not compiled, with the weights of a checkpoint of its BERT or with new ones."""
         return build_network(config.model, config.data.tag_scheme(), reader, checkpoint, config.data.standards)
 
-    def loss(self, config, model):
+    def loss(self, config: RunConfig, model: Any) -> Any:
         """The loss of each output, a dict."""
         heads = {standard: output_of_standard(model, standard) for standard in config.data.standards}
         return {standard: super(StandardsTrainer, self).loss(config, head) for standard, head in heads.items()}
 
-    def wrap(self, config, model, reader):
+    def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
         """The `StandardsTagger` around a model."""
         taggers = {
             standard: super(StandardsTrainer, self).wrap(
@@ -116,23 +134,23 @@ class StandardsTrainer(TaggingTrainer):
         }
         return StandardsTagger(taggers, keras.Model(model.input, model.output))  # without the optimizer
 
-    def calibrate(self, tagger, valid):
+    def calibrate(self, tagger: Any, valid: list[Any]) -> Any:
         """Fits the temperature of each standard on its part of the validation set, and returns a dict of them."""
         calibrate = super().calibrate
         return {name: calibrate(one, _of_standard(valid, name)) for name, one in tagger.taggers.items()}
 
-    def _predictions(self, tagger, sentences):
+    def _predictions(self, tagger: Any, sentences: list[Any]) -> Any:
         predict = super()._predictions
         return for_each_standard(
             sentences, lambda name, numbers: predict(tagger.taggers[name], [sentences[number] for number in numbers])
         )
 
-    def _training_words(self, sources, parts, name):
+    def _training_words(self, sources: Sources, parts: Parts, name: str) -> Any:
         standards = dict.fromkeys(sentence.standard for sentence in parts["train"])
         return {standard: _words(_vocabulary_sentences(sources, parts, name, standard)) for standard in standards}
 
 
-def _vocabulary_sentences(sources, parts, name, standard=None):
+def _vocabulary_sentences(sources: Sources, parts: Parts, name: str, standard: str | None = None) -> list[Any]:
     """The sentences whose words are in the vocabulary when a part is scored: those of the file of the training data.
 
     If the validation set was held out from that file, its words count for the test set.
@@ -145,50 +163,47 @@ def _vocabulary_sentences(sources, parts, name, standard=None):
     return sentences if standard is None else _of_standard(sentences, standard)
 
 
-def _of_standard(sentences, standard):
+def _of_standard(sentences: list[Any], standard: str) -> list[Any]:
     return [sentence for sentence in sentences if sentence.standard == standard]
 
 
-def _words(sentences):
+def _words(sentences: list[Any]) -> set[str]:
     """The set of words, or of the texts of entities."""
     return {sentence.text[start:end] for sentence in sentences for start, end, *_ in sentence.spans}
 
 
-class ClassificationTrainer:
+class ClassificationTrainer(Trainer):
     """One label, or one number, for a text."""
 
-    def batches(self, training, windows):
-        """The `Batches` of windows."""
-        options = {"carry": True, "any_length": not COMPILES_SHAPES}
-        return Batches(windows, training.batch_size, training.seed, training.batch_tokens, **options)
+    batch_options = {"carry": True, "any_length": not COMPILES_SHAPES}
 
-    def build(self, config, reader, checkpoint=None):
+    def build(self, config: RunConfig, reader: Any, checkpoint: Any = None) -> Any:
         """The model, not compiled, with new weights or the weights of a checkpoint of its BERT."""
         return build_classifier(config.model, config.data.labels, reader, checkpoint)
 
-    def loss(self, config, model):
+    def loss(self, config: RunConfig, model: Any) -> Any:
         """The loss of the model."""
-        labels, weights = config.data.labels, config.teacher.soft_targets
+        labels, weights = config.data.labels, config.soft_targets
         if weights is not None:
             return LabelDistillationLoss(*weights) if labels else NumberDistillationLoss(*weights)
         if labels:
             return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         return keras.losses.MeanSquaredError()
 
-    def wrap(self, config, model, reader):
+    def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
         """The `Classifier` around a model."""
         network = KerasClassificationNetwork(model)
         return Classifier(network, reader, config.data, config.facts, config.training.metric)
 
-    def monitors(self, classifier, valid):
+    def monitors(self, classifier: Any, valid: list[Any]) -> list[CRFMonitor]:
         """No callbacks: there are no transitions."""
         return []
 
-    def calibrate(self, classifier, valid):
+    def calibrate(self, classifier: Any, valid: list[Any]) -> Any:
         """Returns 1: the probabilities of labels are those of the network."""
         return 1.0
 
-    def score(self, folder, classifier, parts, sources):
+    def score(self, folder: RunWriter, classifier: Any, parts: Parts, sources: Sources) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores = {}
         for name in list(parts)[1:]:
@@ -201,22 +216,13 @@ class ClassificationTrainer:
 _TRAINERS = {"tags": TaggingTrainer(), "label": ClassificationTrainer()}
 
 
-def trainer_of(task, standards=()):
+def trainer_of(task: Any, standards: Sequence[str] = ()) -> Any:
     """The trainer of a `kcrf.tasks.Task`, of one segmentation standard or of several."""
     return StandardsTrainer() if standards else _TRAINERS[task.output]
 
 
-def finish_run(plan, folder, tagger):
-    """Calibrates and scores the best model of a run, and writes both into its folder, which completes the run.
-
-    Args:
-        plan: The `RunPlan`.
-        folder: The `RunWriter`.
-        tagger: The `Tagger` or `Classifier` with the best weights.
-
-    Returns:
-        The scores of each held-out part, a dict.
-    """
+def finish_run(plan: Any, folder: RunWriter, tagger: Any) -> Scores:
+    """Calibrates and scores the best model of a run, and writes both into its folder, which completes the run."""
     config, parts = plan.config, plan.data.parts
     trainer = trainer_of(config.task, config.data.standards)
     temperature = trainer.calibrate(tagger, parts["valid"])

@@ -78,7 +78,7 @@ MISTAKES = [
     (f"{TRAIN} noblank.conll --task ner", "one sentence of 740 tokens (an empty line ends a sentence), so none can"),
     (
         f"{TRAIN} reviews.tsv --encoder linear --task classify",
-        "--encoder must be neural, or none, for --task classify.",
+        "--encoder cannot be used with --task classify.",
     ),
     (f"{TRAIN} words.txt —task ner", "Did you mean --task?"),
     ("train words.txt --out run", "Did you mean --train words.txt?"),

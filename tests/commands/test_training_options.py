@@ -2,27 +2,17 @@
 
 import re
 from argparse import ArgumentParser
-from pathlib import Path
 
 import pytest
 
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, in_flags, settings_and_sources
-from kcrf.runs import SettingError, Settings
-from kcrf.runs.options import (
-    AUGMENTED,
-    EXTENDED,
-    LINEAR,
-    OF_LAYERS,
-    TAUGHT,
-    WITH_VECTORS,
-    option_of,
-    options_of,
-    types_of,
-)
+from kcrf.runs import DataFacts, RunWriter, SettingError, Settings, resolve
+from kcrf.runs.config_file import StoredRun
+from kcrf.runs.options import option_of, types_of
+from kcrf.runs.settings import FIELDS, RULES
 
 pytestmark = pytest.mark.once
-RUNS = sorted((Path(__file__).parents[1] / "fixtures" / "0.1.0").glob("*/config.json"))
 
 
 def parse(*arguments):
@@ -31,10 +21,19 @@ def parse(*arguments):
     return settings_and_sources(parser.parse_args(["--train", "x", "--out", "y", *arguments]))[0]
 
 
-# A value for each option that is not its default.
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a complete run of entities, without weights."""
+    settings = Settings(task="ner")
+    with RunWriter.create(tmp_path_factory.mktemp("run")) as folder:
+        config = resolve(settings, DataFacts(types=("PER",), units="characters"))
+        folder.save_config(StoredRun(settings, config, {}, "torch"))
+        folder.save_scores({})
+    return str(folder.path)
+
+
+# A value for each option that is not its default, and what it needs beside its own rules.
 GIVEN = {bool: lambda default: not default, int: lambda default: 7, float: lambda default: 0.25}
-TEACHER = str(RUNS[0].parent)
-ENTITIES = next(str(path.parent) for path in RUNS if path.parent.name == "entities")
 TEXTS = {
     "task": "ner",
     "units": "words",
@@ -50,42 +49,36 @@ TEXTS = {
     "metric": "matthews",
     "max_length": 64,
     "augment_by": "swap",
-    "synonyms": "/folder",
-    "synonym_vectors": "/folder",
-    "teacher": TEACHER,
-    "extend": ENTITIES,
     "marked": "ORG",
-    "vectors": "/folder",
     "vectors_at": "top",
+}
+OF_TASK = {
+    "ner": ("scheme", "min_probability", "units", "incomplete"),
+    "classify": ("pool", "max_length", "metric"),
 }
 
 
-@pytest.mark.parametrize("setting", [s for s in options_of(Settings) if option_of(s).group], ids=lambda s: s.name)
-def test_every_option_becomes_its_setting(setting):
-    name, needed = setting.name, []
-    condition = option_of(setting).only
-    without_bert = ("lexicon", "ngrams", "linear_weight", "units")
-    if condition is not None and condition.name == "bert" and name not in without_bert:
-        needed = ["--bert", "/folder"]
-    if name in ("scheme", "min_probability", "units", "incomplete"):
-        needed = ["--task", "ner"]
-    if name in ("pool", "max_length", "metric"):
-        needed += ["--task", "classify"]
-    if condition is OF_LAYERS:
-        needed = ["--bert", "/folder", "--read-layers", "all"]
-    if condition is AUGMENTED:
-        needed = ["--augment", "2"]
-    if condition is TAUGHT:
-        needed = ["--teacher", TEACHER]
-    if condition is LINEAR:
-        needed = ["--encoder", "linear"]
-    if condition is EXTENDED:
-        needed = ["--extend", ENTITIES]
-    if condition is WITH_VECTORS:
-        needed = ["--vectors", "/folder"]
+def needed_by(name, run):
+    """The options that an option needs."""
+    values = {"read_layers": "all", "teacher": run, "extend": run, "augment": "2", "bert": "/folder"}
+    values |= {"vectors": "/folder", "encoder": "linear"}
+    needed = {
+        rule.other: values[rule.other]
+        for rule in RULES
+        if name in rule.names.split() and rule.value is not None and not rule.is_refused and rule.other in values
+    }
+    task = [task for task, names in OF_TASK.items() if name in names]
+    needed |= {"task": task[0]} if task else {}
+    needed |= {"read_layers": "all", "bert": "/folder"} if name == "layer_pooling" else {}
+    return [text for other, value in needed.items() for text in (f"--{other.replace('_', '-')}", value)]
+
+
+@pytest.mark.parametrize("setting", [s for s in FIELDS.values() if option_of(s).group], ids=lambda s: s.name)
+def test_every_option_becomes_its_setting(setting, run):
+    name, needed = setting.name, needed_by(setting.name, run)
     default = parse(*needed).values()[name]
     kinds = [kind for kind in GIVEN if kind in types_of(setting)]
-    value = TEXTS.get(name, "/folder" if name == "bert" else None)
+    value = run if name in ("teacher", "extend") else "/folder" if option_of(setting).is_path else TEXTS.get(name)
     value = GIVEN[kinds[0]](default) if value is None else value
     flag = name.replace("_", "-")
     given = [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
@@ -93,29 +86,36 @@ def test_every_option_becomes_its_setting(setting):
     assert found == value != default and type(found) is type(value)
 
 
+def test_the_help_shows_twelve_options_and_names_the_way_to_the_others(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    help = capsys.readouterr().out
+    assert len(re.findall("^  --", help, re.M)) == 12 and "`kcrf train --help all`" in help
+
+
 def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     with pytest.raises(SystemExit):
-        main(["train", "--help"])
+        main(["train", "--help", "all"])
     help = capsys.readouterr().out
     for line in (
         "(4,000 if words are the tokens): between 5 and 40 epochs. With --bert, about 300 steps: between 5 and 20 "
         "epochs. [by the size of the data]",
         "the CRF has to learn what is allowed. [yes, no for pos; only with --head crf]",
         "--depth N Layers of the encoder. On a BERT, it has an effect with --encoder bilstm alone. "
-        "[3, 1 with --bert; only with a neural --encoder]",
+        "[3, 1 with --bert; not with --encoder linear]",
         "[bmes for cws, bio for ner; only with --task cws or ner]",
         "[crf, softmax for classify]",
         "No effect if words are the tokens. [yes, no for classify; only without --bert]",
         "[the best path; only with --task ner]",
-        "the transitions barely move at a BERT's learning rate. [auto; only with --head crf]",
+        "a BERT's learning rate. [auto; only with --head crf; not with --encoder linear]",
         "[all; only with --bert]",
         "[embeddings, top with --bert; only with --vectors]",
         "[1, 2 for classify; only with --teacher]",
         "[max, first with --bert; only with --task classify]",
     ):
         assert line in " ".join(help.split()), line
-    for setting in options_of(Settings):
+    for setting in FIELDS.values():
         option = option_of(setting)
         assert option.help.endswith(".") and option.help[0].isupper()
         assert (option.help in help) == (option.group is not None)
@@ -141,31 +141,6 @@ def test_an_option_that_would_have_no_effect_is_refused(arguments, message):
         parse(*arguments.split())
     error = caught.value
     assert re.match(message, in_flags(error) if isinstance(error, SettingError) else str(error))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "needed"),
-    [
-        ("--layers", "--read-layers all", ["--bert", "/folder"]),
-        ("--vectors-most", "--max-vectors 9", ["--vectors", "/folder"]),
-        ("--temperature", "--teacher-temperature 3.0", ["--teacher", TEACHER]),
-        ("--unlabelled", "--unlabeled /texts", ["--teacher", TEACHER]),
-    ],
-)
-def test_old_flags_work_and_say_the_new_ones(old, new, needed):
-    flag, value = new.split()
-    with pytest.warns(UserWarning, match=f"^{old} is now {flag}$"):
-        settings = parse(*needed, old, value)
-    assert settings == parse(*needed, *new.split())
-
-
-def test_unlabeled_text_is_read_under_the_old_name_of_its_option():
-    parser = ArgumentParser(exit_on_error=False)
-    add_training_options(parser)
-    arguments = ["--train", "x", "--out", "y", "--teacher", TEACHER, "--unlabelled", "/texts"]
-    with pytest.warns(UserWarning, match="^--unlabelled is now --unlabeled$"):
-        options = parser.parse_args(arguments)
-    assert settings_and_sources(options)[1]["unlabeled"] == "/texts"
 
 
 def test_score_refuses_options_of_another_task(tmp_path, capsys):

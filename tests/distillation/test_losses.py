@@ -16,10 +16,10 @@ from kcrf.distillation import (
     SoftTags,
     TagDistillationLoss,
 )
-from kcrf.distillation.teachers import soften
 from kcrf.layers import ConditionalRandomField
 from kcrf.readers.padding import training_batch
 from kcrf.tags import bio
+from kcrf.training.stages.soft_targets import soften
 
 random = np.random.default_rng(0)
 LENGTHS, SIZE, LONGEST = (5, 3, 1), 3, 8

@@ -14,13 +14,14 @@ from kcrf.backend import keras, ops
 from kcrf.commands import main
 from kcrf.commands import train as train_command
 from kcrf.corpora import Sentence, load_mini
-from kcrf.distillation.teachers import expected_targets, join_counts, split_counts
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers.open_model import load_tagger
 from kcrf.tasks import task_of
 from kcrf.tasks.task import as_sentence
-from kcrf.training import distillation, resume_tagger, train_classifier, train_tagger
+from kcrf.training import resume_tagger, train_classifier, train_tagger
+from kcrf.training.stages import teacher as teacher_stage
+from kcrf.training.stages.soft_targets import expected_targets, join_counts, split_counts
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3, linear_weight=0.0)
 CORPUS = load_mini("ner")
@@ -166,8 +167,8 @@ def segmenter(tmp_path_factory):
 
 def test_the_words_that_the_teacher_finds_are_in_the_lexicon_of_the_student(segmenter, tmp_path, monkeypatch):
     """Beside counts of the words of both, without those of the part of the data that a text belongs to."""
-    planned, fit = [], training.train._fit
-    monkeypatch.setattr(training.train, "_fit", lambda plan, *rest: planned.append(plan) or fit(plan, *rest))
+    planned, fit = [], training.train._train
+    monkeypatch.setattr(training.train, "_train", lambda plan, *rest: planned.append(plan) or fit(plan, *rest))
     student = Settings(encoder="linear", teacher=str(segmenter[0]))
     train_tagger(student, WORDS, WORDS, out=tmp_path / "run", unlabeled=TO_SEGMENT)
     texts = ["昨天天气也好", "我喜欢晴天", "明天我也喜欢"]
@@ -176,7 +177,7 @@ def test_the_words_that_the_teacher_finds_are_in_the_lexicon_of_the_student(segm
     lexicon = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
     assert lexicon["words"] == Counter(word for row in [*WORDS, *found] for word in row if len(word) > 1)
     assert lexicon["strings"]["天气"] == sum("".join(row).count("天气") for row in [*WORDS, *found])
-    assert [sentence.text for sentence in planned[0].unlabeled] == texts
+    assert [sentence.text for sentence in planned[0].data.unlabeled] == texts
 
     reader, windows = planned[0].reader, planned[0].windows
     own_parts = [WORDS[: len(WORDS) // 5], *([row] for row in found)]
@@ -195,8 +196,6 @@ def test_a_run_whose_lexicon_has_the_words_of_a_teacher_goes_on_as_it_began(segm
     stored = tmp_path / "run" / "teacher_words.npz"
     content = stored.read_bytes()
     stored.unlink()
-    with pytest.raises(FileNotFoundError, match="teacher_words.npz: no such file"):
-        resume_tagger(tmp_path / "run", WORDS, WORDS, unlabeled=TO_SEGMENT)
     np.savez(stored, counts=np.zeros(2, int), spans=np.zeros((0, 2), int))
     with pytest.raises(ValueError, match="teacher_words.npz: needs the words of 3 texts. Received: arrays"):
         resume_tagger(tmp_path / "run", WORDS, WORDS, unlabeled=TO_SEGMENT)
@@ -222,8 +221,8 @@ def test_entities_that_the_teacher_finds_are_in_the_lexicon_of_the_student(tmp_p
 @pytest.mark.slow
 def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path, monkeypatch):
     train_tagger(student, **PARTS, out=tmp_path / "whole")
-    asked, load = [], distillation.load_trained_tagger
-    monkeypatch.setattr(distillation, "load_trained_tagger", lambda path: asked.append(path) or load(path))
+    asked, load = [], teacher_stage.load_trained_tagger
+    monkeypatch.setattr(teacher_stage, "load_trained_tagger", lambda path: asked.append(path) or load(path))
     with pytest.raises(KeyboardInterrupt):
         train_tagger(student, **PARTS, out=tmp_path / "run", progress=Interrupts(1))
     assert len(asked) == 1
@@ -271,7 +270,7 @@ def test_words_are_taught_under_every_head(tmp_path, head):
 def test_white_space_separates_the_tokens_of_unlabeled_lines(tmp_path):
     (tmp_path / "texts.txt").write_text("Kim  slept\n  \nhere\n", encoding="utf-8")
     texts = train_command._read_unlabeled("pos", {"unlabeled": str(tmp_path / "texts.txt")})
-    items = distillation.unlabeled_items(Settings(task="pos", teacher="run"), task_of("pos"), texts, pairs=False)
+    items = task_of("pos").unlabeled_items(texts, pairs=False)
     assert [item.tokens for item in items] == [[(0, 3), (5, 10)], [(0, 4)]]
 
 

@@ -50,7 +50,7 @@ def test_at_the_optimum_of_a_crf_no_score_can_be_improved(l1):
     steps = []
     trainer = LBFGSTrainer(model, l1=l1, l2=0.1, iterations=200)
     for _ in range(3):
-        loss = trainer.train_batch(batch, steps.append)
+        loss = trainer.train_batch(batch, lambda number, logs: steps.append(number))
     assert steps[:3] == [0, 1, 2]
     again, of_scores, of_steps = loss_and_gradient(model, batch)
     assert loss == pytest.approx(again)

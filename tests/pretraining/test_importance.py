@@ -170,8 +170,11 @@ def test_the_commands_hide_the_words_that_decide(run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mask": "selected"}, "`task_model` is needed by mask='selected'. Received: None"),
-        ({"task_model": "runs/x"}, "`mask` must be 'selected' with `task_model`. Received: 'tokens'"),
+        ({"mask": "selected"}, "`mask` needs `task_model`. Received: mask='selected' and task_model=None"),
+        (
+            {"task_model": "runs/x"},
+            "`task_model` needs mask='selected'. Received: task_model='runs/x' and mask='tokens'",
+        ),
     ],
 )
 def test_selected_masks_and_the_task_model_need_each_other(given, message):

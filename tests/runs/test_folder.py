@@ -44,45 +44,6 @@ def test_a_run_writes_beside_its_folder_only_where_it_replaces_another(tmp_path,
     assert seed_of(tmp_path / "run") == 1 and os.listdir(tmp_path) == ["run"]
 
 
-def old_new_run(path, names):
-    """Moves files of a run to where earlier versions wrote a new run until it was complete."""
-    (path / "new.run").mkdir()
-    for name in names:
-        os.rename(path / name, path / "new.run" / name)
-
-
-def test_an_interrupted_new_run_of_an_earlier_version_is_resumed(tmp_path):
-    complete(tmp_path / "run", seed=2)
-    old_new_run(tmp_path / "run", ["config.json"])
-    os.remove(tmp_path / "run" / "scores.json")
-    complete(tmp_path / "older", seed=1)
-    for name in ("config.json", "scores.json"):
-        os.rename(tmp_path / "older" / name, tmp_path / "run" / name)
-    (tmp_path / "older").rmdir()
-    assert seed_of(tmp_path / "run") == 1 and RunFolder.interrupted(tmp_path / "run").read_settings().seed == 2
-    with RunWriter.resume(tmp_path / "run") as folder:
-        assert folder.read_settings().seed == 2
-        folder.save_scores({})
-    assert seed_of(tmp_path / "run") == 2 and os.listdir(tmp_path) == ["run"]
-    assert sorted(os.listdir(tmp_path / "run")) == ["config.json", "scores.json"]
-
-
-@pytest.mark.parametrize("names", [["config.json", "log.csv", "scores.json"], ["log.csv", "scores.json"]])
-def test_a_replacement_that_an_earlier_version_began_is_completed(names, tmp_path):
-    with RunWriter.create(tmp_path / "run") as folder:
-        folder.save_config(stored(2))
-        folder.save_log([{"epoch": 1}])
-        folder.save_scores({})
-    old_new_run(tmp_path / "run", names)
-    if "config.json" in names:  # no file had moved yet
-        (tmp_path / "run" / "config.json").write_text('{"settings": {}}')
-        assert seed_of(tmp_path / "run") == 2
-    with pytest.raises(FileNotFoundError, match="one that is complete"), RunWriter.resume(tmp_path / "run"):
-        pass
-    assert seed_of(tmp_path / "run") == 2 and os.listdir(tmp_path) == ["run"]
-    assert sorted(os.listdir(tmp_path / "run")) == ["config.json", "log.csv", "scores.json"]
-
-
 def test_a_new_run_that_was_interrupted_does_not_outlive_the_run_that_it_was_to_replace(tmp_path):
     complete(tmp_path / "run", seed=1)
     with pytest.raises(KeyboardInterrupt), RunWriter.create(tmp_path / "run", overwrite=True) as folder:

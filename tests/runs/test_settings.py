@@ -1,13 +1,14 @@
 """The settings that a user gives: defaults, and what is refused."""
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kcrf.runs import SettingError, Settings
+from kcrf.runs import DataConfig, ModelConfig, SettingError, Settings, TrainingConfig
+from kcrf.runs.stages import AugmentationConfig, TeacherConfig
 
 BACKENDS = ["torch"]
 
@@ -48,7 +49,7 @@ def test_defaults_depend_on_the_task_and_on_a_bert():
     assert Settings(head="softmax").values()["constraints"] is False
     extending = [Settings(extend="x", **more) for more in ({}, {"encoder": "linear"}, {"bert": "y"})]
     rates = [settings.values()["learning_rate"] for settings in extending]
-    assert rates == [3e-4, 0.1, 5e-5]  # of a network, trained weights are kept by a smaller one
+    assert rates == [3e-4, None, 5e-5]  # of a network, trained weights are kept by a smaller one
     given = dict.fromkeys(set(FROM_SCRATCH) - {"crf_lr_multiplier"})
     assert Settings(**given, scheme=None) == Settings()
 
@@ -79,19 +80,19 @@ def test_a_setting_that_the_user_left_open_stays_open():
         ({"bert": "x", "read_layers": "top"}, "`read_layers` must be"),
         (
             {"task": "classify", "bert": "x", "pool": "pooler", "read_layers": "all"},
-            "`read_layers` must be 'last' for pool='pooler'. Received: 'all'",
+            "`pool` needs read_layers='last'. Received: pool='pooler' and read_layers='all'",
         ),
         (
             {"task": "classify", "bert": "x", "pool": "cnn", "encoder": "bilstm"},
-            "`encoder` must be 'none' for pool='cnn'",
+            "`pool` needs encoder='none'. Received: pool='cnn'",
         ),
         (
             {"bert": "x", "layer_pooling": "mean"},
-            "`layer_pooling` needs `read_layers`. Received: .* read_layers='last'",
+            "`layer_pooling` has no effect with read_layers='last'. Received: .* read_layers='last'",
         ),
         (
             {"task": "classify", "bert": "x", "pool": "cnn", "read_layers": "all", "layer_pooling": "mean"},
-            "`layer_pooling` must be 'concat' for pool='cnn'. Received: 'mean'",
+            "`pool` needs layer_pooling='concat'. Received: .*'mean'",
         ),
         ({"seed": -1}, "`seed` must be at least 0. Received: -1"),
         ({"lower_case": False}, "`lower_case` needs `bert`. Received: lower_case=False and bert=None"),
@@ -109,13 +110,29 @@ def test_a_setting_that_the_user_left_open_stays_open():
         ({"batch_tokens": 99, "batch_size": 3}, "`batch_tokens` takes the place of `batch_size`"),
         ({"augment": 1, "synonyms": "a", "synonym_vectors": "b"}, "`synonym_vectors` takes the place of `synonyms`"),
         ({"head": "softmax", "crf_lr_multiplier": 100}, "`crf_lr_multiplier` needs head='crf'. Received: .*'softmax'"),
+        ({"encoder": "linear", "width": 8}, "`width` has no effect with encoder='linear'. Received: width=8 and"),
+        ({"encoder": "linear", "ngrams": False}, "`encoder` needs ngrams=True. Received: encoder='linear' and ngrams="),
+        ({"encoder": "linear", "task": "classify"}, "`encoder` cannot be used with task='classify'. Received: "),
+        ({"encoder": "linear", "crf_lr_multiplier": 2}, "`crf_lr_multiplier` has no effect with encoder='linear'"),
+        ({"encoder": "linear", "solver": "adagrad", "l2": 1}, "`l2` has no effect with solver='adagrad'"),
+        (
+            {"encoder": "linear", "l2": 1, "batch_size": 8},
+            "`batch_size` needs l2=None. Received: .*l2=1",
+        ),
+        ({"encoder": "linear", "teacher": "x", "teacher_temperature": 2}, "`encoder` needs teacher_temperature=1"),
+        ({"linear_weight": 0.5, "head": "softmax"}, "`linear_weight` needs head='crf'"),
+        ({"linear_weight": 0.5, "encoder": "linear"}, "`linear_weight` has no effect with encoder='linear'"),
+        (
+            {"task": "ner", "incomplete": True, "extend": "x"},
+            "`incomplete` has no effect with `extend`. Received: ",
+        ),
         ({"task": "classify", "crf_lr_multiplier": 9}, "`crf_lr_multiplier` needs head='crf'. Received: .*'softmax'"),
     ],
 )
 def test_values_of_a_wrong_type_or_without_meaning_are_refused(values, message):
     with pytest.raises(SettingError, match=message) as caught:
         Settings(**values)
-    assert caught.value.name in {**values, "encoder": None, "read_layers": None}
+    assert caught.value.name in values
 
 
 def test_a_setting_error_carries_the_name_and_survives_pickling():
@@ -125,16 +142,21 @@ def test_a_setting_error_carries_the_name_and_survives_pickling():
     assert (error.name, error.received) == ("steps", {"steps": 100, "epochs": 3}) and str(error) == str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "value"), [("layers", "read_layers", "all"), ("vectors_most", "max_vectors", 9)]
-)
-def test_old_names_of_settings_work_and_say_the_new_ones(old, new, value):
-    others = {"bert": "x"} if old == "layers" else {"vectors": "x"}
-    with pytest.warns(DeprecationWarning, match=f"`{old}` is now `{new}`"):
-        settings = Settings(**{old: value}, **others)
-    assert settings.values()[new] == value and settings.said()[new] == value
-    with pytest.warns(DeprecationWarning), pytest.raises(SettingError, match=f"`{new}` must be"):
-        Settings(**{old: "top" if old == "layers" else -1}, **others)
+def test_parts_and_flat_keywords_are_the_same_settings():
+    flat = Settings(task="ner", width=64, epochs=3, augment=2, teacher="run")
+    parts = {"data": DataConfig(task="ner"), "model": ModelConfig(width=64), "training": TrainingConfig(epochs=3)}
+    stages = [TeacherConfig(teacher="run"), AugmentationConfig(augment=2)]
+    assert Settings(**parts, stages=stages) == flat and Settings(**parts, stages=stages).stages == flat.stages
+    assert flat.training.epochs == flat.epochs == 3 and flat.learning_rate is None
+    assert replace(flat, width=8, augment=None) == Settings(task="ner", width=8, epochs=3, teacher="run")
+    assert pickle.loads(pickle.dumps(flat)) == flat and repr(Settings(task="pos")) == "Settings(task='pos')"
+
+
+def test_a_misspelled_setting_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(TypeError, match="Settings has no 'epoch'. Did you mean 'epochs'?"):
+        Settings(epoch=3)
+    with pytest.raises(AttributeError, match="no attribute 'epoch'"):
+        Settings().epoch  # noqa: B018
 
 
 def test_numbers_of_numpy_paths_and_lists_are_taken():

@@ -9,9 +9,10 @@ import pytest
 from kcrf.augmentation import altered_copies
 from kcrf.commands import main
 from kcrf.corpora import load_mini
-from kcrf.runs import RunFolder, Settings
+from kcrf.runs import DataFacts, RunFolder, Settings
 from kcrf.runs.names import LINEAR
-from kcrf.runs.resolve import augmentation_for
+from kcrf.runs.resolve import resolve_stages
+from kcrf.runs.stages import AugmentationConfig
 from kcrf.taggers.open_model import load_tagger
 from kcrf.training import resume_tagger, train_classifier, train_tagger
 
@@ -46,7 +47,7 @@ def interrupt(row):
 
 def texts_trained_on(monkeypatch):
     """A list of the texts that the next run is trained on."""
-    from kcrf.tasks import tagging
+    from kcrf.tasks import task as tagging
 
     found, tagged_windows = [], tagging.tagged_windows
 
@@ -130,8 +131,9 @@ def test_few_sentences_with_entities_get_copies_by_default(tmp_path, capsys):
     ],
 )
 def test_which_runs_get_copies_by_default(settings, units, items, copies):
-    augmentation = augmentation_for(Settings(**{"task": "ner", **settings}), units, items)
-    assert (augmentation.augment, augmentation.augment_by) == (copies, "mentions" if copies else None)
+    stages = resolve_stages(Settings(**{"task": "ner", **settings}), DataFacts(units=units, items=items))
+    augmentation = [stage for stage in stages if isinstance(stage, AugmentationConfig)]
+    assert [(stage.augment, stage.augment_by) for stage in augmentation] == [(copies, "mentions")] * bool(copies)
 
 
 def test_a_run_that_began_without_copies_goes_on_without_them(tmp_path):
@@ -143,7 +145,7 @@ def test_a_run_that_began_without_copies_goes_on_without_them(tmp_path):
     del stored["settings"]["augment"]  # as if 0 had been the default
     config.write_text(json.dumps(stored), encoding="utf-8")
     resume_tagger(tmp_path / "run", **PARTS)
-    assert RunFolder(tmp_path / "run").read_config().config.augmentation.augment == 0
+    assert RunFolder(tmp_path / "run").read_config().config.stages == ()
 
 
 def test_texts_with_labels_and_words_are_copied_as_well(tmp_path, capsys):

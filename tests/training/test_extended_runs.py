@@ -30,7 +30,7 @@ from kcrf.taggers.span_constraints import allowed_tags
 from kcrf.tags import bio, bioes
 from kcrf.training import linear as linear_training
 from kcrf.training import resume_tagger, train_tagger
-from kcrf.training.growth import constraints_of_old, spans_in_units, with_new_types
+from kcrf.training.stages.old_labels import constraints_of_old, spans_in_units, with_new_types
 
 BACKENDS = ["torch"]
 CORPUS = load_mini("ner")
@@ -97,7 +97,7 @@ def test_soft_labels_are_the_paths_of_the_old_model_with_marked_entities_written
     written = written[first : first + count]
     tags, steps = grown_counts(rows, transitions, legal, [None] * count, len(old))
     for ours, theirs in zip(
-        with_new_types(tags, steps, spans, first, old, new),
+        with_new_types((tags, steps), spans, first, old, new),
         grown_counts(rows, transitions, legal, written, len(new)),
         strict=True,
     ):
@@ -300,10 +300,19 @@ def test_unknown_tags_of_new_sentences_are_those_of_the_old_model(linear, tmp_pa
     assert_array_equal(one["tags"], other["tags"])
 
 
+def test_a_model_is_trained_further_on_sentences_that_mark_its_types(linear, tmp_path, capsys):
+    more = [s for s in with_types(CORPUS.test, OLD) if s.spans]
+    tagger, _ = train_tagger(Settings(extend=linear, epochs=3), more, OLD_PARTS[1][:40], out=tmp_path / "more")
+    assert "train: no new type, so" in capsys.readouterr().err
+    assert tagger.scheme.types == OLD
+    tags = RunFolder(tmp_path / "more").read_arrays(TEACHER)["tags"]
+    assert_allclose(tags.max(axis=1), 1, atol=1e-6)  # all types are marked, so the old model adds nothing
+    assert load_tagger(tmp_path / "more").scores(more)["f"] > load_tagger(linear).scores(more)["f"]
+
+
 @pytest.mark.parametrize(
     ("options", "train", "reason"),
     [
-        ({}, OLD_PARTS[0], "`train` needs entities of a type that .* lacks; it has LOC, PER. Received: LOC, PER"),
         ({"marked": "PER"}, NEW_PARTS[0], "`marked` must be names of LOC, PER, ORG, with the new types, ORG. Received"),
         ({"marked": "ORG,per"}, NEW_PARTS[0], "`marked` must be names of"),
         ({"types": ("ORG", "PER")}, NEW_PARTS[0], "`types` must begin with those of .*, LOC, PER. Received: ORG, PER"),

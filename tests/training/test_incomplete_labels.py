@@ -20,9 +20,10 @@ from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.names import ESTIMATES, LINEAR
 from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.tags import bio, bioes
-from kcrf.training import incomplete, resume_tagger, train_tagger
 from kcrf.training import linear as linear_training
-from kcrf.training.incomplete import Estimator, entities_to_expect, labeled, opened
+from kcrf.training import resume_tagger, train_tagger
+from kcrf.training.stages import incomplete
+from kcrf.training.stages.incomplete import Estimator, entities_to_expect, labeled, opened
 
 BACKENDS = ["torch"]
 NAMES, TOWNS, VERBS = ["张三", "李四", "王五", "赵六"], ["北京", "上海", "南京", "天津"], ["住在", "去了", "喜欢"]

@@ -25,6 +25,7 @@ from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.data import read_data
 from kcrf.training.fit import compile_model
 from kcrf.training.plan import plan_run
+from kcrf.training.stages.table import STAGES
 from kcrf.training.trainers import StandardsTrainer
 
 CORPUS = load_mini()
@@ -72,7 +73,7 @@ def test_the_loss_is_the_sum_of_the_losses_of_the_crf_of_each_standard():
     """Each sentence of a mixed batch costs what the CRF of its standard says, by enumeration, and nothing else."""
     settings = Settings(**SMALL, epochs=1, dropout=0.0, constraints=False)
     rows = {"whole": [list("天地人"), ["天地", "玄黄"]], "halves": [["宇", "宙洪荒"], ["日"]]}
-    plan = plan_run(settings, read_data(settings, rows, rows))
+    plan = plan_run(settings, read_data(settings, rows, rows), table=STAGES)
     trainer = StandardsTrainer()
     model = trainer.build(plan.config, plan.reader)
     random = np.random.default_rng(0)
@@ -96,7 +97,7 @@ def test_the_loss_is_the_sum_of_the_losses_of_the_crf_of_each_standard():
 @pytest.mark.once
 def test_sentences_of_one_standard_do_not_move_the_head_of_another():
     settings = Settings(**SMALL, epochs=1)
-    plan = plan_run(settings, read_data(settings, TRAIN, VALID))
+    plan = plan_run(settings, read_data(settings, TRAIN, VALID), table=STAGES)
     trainer = StandardsTrainer()
     model = trainer.build(plan.config, plan.reader)
     compile_model(model, plan.config, trainer.loss(plan.config, model), 10)
@@ -119,7 +120,7 @@ def test_tags_are_unknown_to_other_standards():
 def test_a_standard_has_words_of_its_own_and_those_of_the_others_as_other_features():
     settings = Settings(**SMALL, epochs=1)
     rows = {"whole": [["天地", "玄黄"]] * 12, "halves": [["玄", "黄"], ["天地"]] * 6}
-    plan = plan_run(settings, read_data(settings, rows, rows))
+    plan = plan_run(settings, read_data(settings, rows, rows), table=STAGES)
     own, other = (plan.reader.readers[name].read(["玄黄"])[0].windows[0].inputs["words"][0] for name in rows)
     assert own.shape == other.shape == (16,)
     assert own[0] > 0 and own[8] == 0  # of "whole" alone: a word here, none there
@@ -297,7 +298,7 @@ def test_reports_compare_the_mean_of_the_standards(linear, tmp_path):
 @pytest.mark.once
 def test_a_sample_and_copies_keep_their_standards():
     settings = Settings(limit=20, augment=1, augment_by="join")
-    data = plan_run(settings, read_data(settings, TRAIN, VALID)).data
+    data = plan_run(settings, read_data(settings, TRAIN, VALID), table=STAGES).data
     standards = [sentence.standard for sentence in data.parts["train"]]
     assert standards == ["whole"] * 10 + ["halves"] * 10
     for sentence, copies in zip(data.parts["train"], data.copies, strict=True):

@@ -14,7 +14,6 @@ def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
 
     Args:
         probabilities: `(..., classes)`.
-        temperature: Positive. Values above 1 make the distribution more uniform.
 
     >>> soften(np.array([0.8, 0.2]), 2.0).round(3).tolist()  # proportional to the square roots
     [0.667, 0.333]
@@ -29,16 +28,12 @@ def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Itera
     """Combines the windows of a student with the expected counts of its teacher.
 
     Args:
-        texts: List of strings.
         counts: For each text a list with `(expected tags (tokens, tags), expected transitions (tags, tags))` of each
             window of the teacher, as `kcrf.taggers.trained_tagger.KerasTagger.expected_counts` returns them.
         windows: `(inputs, tags)` of each window of the student, in the order of the texts.
 
     Returns:
         A list of `(inputs, SoftTags)`.
-
-    Raises:
-        ValueError: Teacher and student split a text into different tokens or windows. Names the first such text.
     """
     check_units(texts, [[len(expected) for expected, _ in windows_of_text] for windows_of_text in counts], windows)
     targets = []
@@ -49,36 +44,26 @@ def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Itera
     return targets
 
 
-def check_units(texts, counts, windows):
+def check_units(texts: Sequence[str], counts: Iterable[Any], windows: Iterable[Any]) -> None:
     """Checks that teacher and student split the texts into the same tokens and windows.
 
     Args:
-        texts: List of strings.
-        counts: For each text a list with the number of tokens of each window of the teacher.
         windows: `(inputs, tags)` of each window of the student, in the order of the texts.
-
-    Raises:
-        ValueError: A text is split differently. Names the first such text.
     """
     of_student = iter([len(_unit_positions(inputs, len(tags))) for inputs, tags in windows])
     for text, counts_of_text in zip(texts, counts, strict=True):
         for count in counts_of_text:
             if (other := next(of_student, 0)) != count:
                 raise _other_units(text, _counted(count, other))
-    if (other := next(of_student, None)) is not None:
-        raise _other_units(texts[-1], _counted(0, other))
+    if extra := next(of_student, 0):
+        raise _other_units(texts[-1], _counted(0, extra))
 
 
-def check_words(texts, of_teacher, of_student):
+def check_words(texts: Iterable[str], of_teacher: Iterable[Any], of_student: Iterable[Any]) -> None:
     """Checks that teacher and student split the texts into the same words: as many words may be others.
 
     Args:
-        texts: List of strings.
         of_teacher: For each text `(words, 2)`, the start and end of each word.
-        of_student: An iterable of as many words for each text.
-
-    Raises:
-        ValueError: A text is split differently. Names the first such text.
     """
     for text, one, other in zip(texts, of_teacher, of_student, strict=True):
         for spans in zip(one.tolist(), other.tolist(), strict=True):
@@ -87,16 +72,16 @@ def check_words(texts, of_teacher, of_student):
                 raise _other_units(text, f"{teacher!r} of the teacher and {student!r} of the student")
 
 
-def _unit_positions(inputs, length):
+def _unit_positions(inputs: Any, length: int) -> np.ndarray:
     """The positions of the tokens in a window: all positions, except with a BERT, which also reads WordPieces."""
     return np.flatnonzero(inputs["tagged"]) if "tagged" in inputs else np.arange(length)
 
 
-def _counted(teacher, student):
+def _counted(teacher: int, student: int) -> str:
     return f"{teacher} tokens of the teacher and {student} of the student in a window"
 
 
-def _other_units(text, received):
+def _other_units(text: str, received: str) -> ValueError:
     return ValueError(
         "`teacher` must split texts into the same tokens as the student (characters, words, or the words of one BERT "
         "tokenizer), and long texts into the same windows; a BERT and a model without BERT use different windows. "
@@ -104,7 +89,7 @@ def _other_units(text, received):
     )
 
 
-def join_counts(counts):
+def join_counts(counts: Any) -> dict[str, np.ndarray]:
     """The counts of texts as a dict of arrays that can be saved; `split_counts` is the inverse."""
     windows = [window for rows in counts for window in rows]
     return {
@@ -115,14 +100,14 @@ def join_counts(counts):
     }
 
 
-def split_counts(arrays):
+def split_counts(arrays: Any) -> list[Any]:
     """The counts of texts from the arrays of `join_counts`."""
     tags = np.split(arrays["tags"], np.cumsum(arrays["units"])[:-1])
     windows = iter(list(zip(tags, arrays["steps"], strict=True)))
     return [[next(windows) for _ in range(count)] for count in arrays["windows"].tolist()]
 
 
-def label_targets(windows, predictions):
+def label_targets(windows: Iterable[Any], predictions: np.ndarray) -> list[Any]:
     """Combines the windows of a classifying student with the predictions of its teacher.
 
     Args:

@@ -12,7 +12,7 @@ of Effland and Collins, 2021, "Partially Supervised Named Entity Recognition via
 """
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from itertools import chain
@@ -30,12 +30,14 @@ from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import ESTIMATES
-from kcrf.runs.training_config import AugmentationConfig
+from kcrf.runs.stages import AugmentationConfig
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags
+from kcrf.tags import TagScheme
 from kcrf.training.data import RunData, read_data
-from kcrf.training.growth import spans_in_units
 from kcrf.training.linear import linear_tagger, train_linear_models
 from kcrf.training.plan import plan_run
+from kcrf.training.stage import Stage
+from kcrf.training.stages.old_labels import spans_in_units
 from kcrf.training.trainers import trainer_of
 
 ROUNDS, EPOCHS = 2, 8
@@ -45,29 +47,26 @@ _LOWEST, _HIGHEST, _HALVINGS = -8.0, 12.0, 14  # of the search for the number th
 _WINDOWS = 64  # of a recursion
 
 
-def with_estimates(user: Settings, data: RunData, folder: RunWriter, is_resumed: bool = False) -> RunData:
-    """The data of a run whose training set has estimated labels, if the settings say that some are missing.
+class Incomplete(Stage):
+    """Estimates the labels that the training data do not mark."""
 
-    The sentences with their estimates are written into the run folder; those of a resumed run are read from it.
-
-    Raises:
-        ValueError: There is only one sentence, the validation set has no entity, or there can be no such copies.
-    """
-    if not user.incomplete:
-        return data
-    marked, stored = data.parts["train"], folder.file(ESTIMATES)
-    if not is_resumed:
-        if user.augment:
-            copies_wanted(user.task, user.part(AugmentationConfig), user.seed)  # refused now, not after the estimation
-        sentences = estimated_sentences(user, marked, data.parts["valid"])
-        folder.save_text(ESTIMATES, "".join(f"{sentence_line(sentence)}\n" for sentence in sentences))
-    lines = stored.read_bytes().decode("utf-8", "surrogatepass").split("\n")
-    items = [parse_json(f"{stored}:{number}", line) for number, line in enumerate(lines, 1) if line]
-    data = replace(data, given=marked)
-    if [item["text"] for item in items] != [sentence.text for sentence in marked]:
-        return data  # of another run: the plan says so
-    train = [_with_labels(*pair) for pair in zip(marked, items, strict=True)]
-    return replace(data, parts={**data.parts, "train": train})
+    def prepare(self, data: RunData, folder: RunWriter | None) -> RunData:
+        """The data with estimated labels, which are read from the run folder, or written into it."""
+        config, marked = self.config, data.parts["train"]
+        if folder is None:
+            return data
+        if not folder.file(ESTIMATES).is_file():
+            for stage in config.stages:
+                if isinstance(stage, AugmentationConfig):  # refused before the estimation
+                    copies_wanted(config.data.task, stage, config.training.seed)
+            settings = Settings(data=replace(config.data, limit=None), seed=config.training.seed)
+            sentences = estimated_sentences(settings, marked, data.parts["valid"])
+            folder.save_text(ESTIMATES, "".join(f"{sentence_line(sentence)}\n" for sentence in sentences))
+        stored = folder.file(ESTIMATES)
+        lines = stored.read_bytes().decode("utf-8", "surrogatepass").split("\n")
+        items = [parse_json(f"{stored}:{number}", line) for number, line in enumerate(lines, 1) if line]
+        train = [_with_labels(*pair) for pair in zip(marked, items, strict=True)]
+        return replace(data, parts={**data.parts, "train": train})
 
 
 def _with_labels(sentence: Sentence, item: dict[str, Any]) -> Sentence:
@@ -76,16 +75,7 @@ def _with_labels(sentence: Sentence, item: dict[str, Any]) -> Sentence:
 
 
 def estimated_sentences(user: Settings, train: Sequence[Sentence], valid: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences of a training set with the labels that are sure, and without those that are not.
-
-    Args:
-        user: The `Settings`.
-        train: The training set, of whose entities some are marked.
-        valid: The validation set, of whose entities all are marked.
-
-    Raises:
-        ValueError: There is only one sentence, or the validation set has no entity.
-    """
+    """The sentences of a training set with the labels that are sure, and without those that are not."""
     if len(train) < 2:
         raise ValueError("`incomplete` needs at least two training sentences. Received: 1")
     train, marked = opened(train), sum(len(sentence.spans) for sentence in train)
@@ -108,7 +98,14 @@ def estimated_sentences(user: Settings, train: Sequence[Sentence], valid: Sequen
     return sentences
 
 
-def _estimated(settings, train, sentences, valid, halves, count):
+def _estimated(
+    settings: Settings,
+    train: Sequence[Sentence],
+    sentences: Sequence[Sentence],
+    valid: Sequence[Sentence],
+    halves: Any,
+    count: float,
+) -> list[Sentence]:
     """The labels of each half of the sentences, by a model of the present labels of the other half."""
     taggers = [_tagger(settings, [sentences[i] for i in half], valid) for half in halves[::-1]]
     pairs = list(zip(taggers, halves, strict=True))
@@ -129,7 +126,7 @@ def opened(sentences: Sequence[Sentence]) -> list[Sentence]:
     ]
 
 
-def _known_outside(sentence):
+def _known_outside(sentence: Sentence) -> list[Any]:
     """The `(start, end)` of text that is known to be outside of entities."""
     return outside_spans(sorted([*sentence.spans, *sentence.unknown]), [(0, len(sentence.text))])
 
@@ -149,7 +146,7 @@ def entities_to_expect(train: Sequence[Sentence], valid: Sequence[Sentence]) -> 
     return max(0.0, entities / characters * total - marked)
 
 
-def _settings_of_models(user, train):
+def _settings_of_models(user: Settings, train: Sequence[Sentence]) -> Settings:
     units = user.units or choose_units(train)
     types = user.types or entity_types(train)
     return Settings(
@@ -164,7 +161,7 @@ def _settings_of_models(user, train):
     )
 
 
-def _tagger(settings, train, valid):
+def _tagger(settings: Settings, train: Sequence[Sentence], valid: Sequence[Sentence]) -> Any:
     """A linear tagger. Its notes are omitted: those on the whole training set say the same."""
     with redirect_stderr(io.StringIO()):
         plan = plan_run(settings, read_data(settings, train, valid))
@@ -187,12 +184,7 @@ def bias_for(entities: Callable[[float], float], count: float) -> float:
 
 
 class Estimator:
-    """The probabilities of the labels of sentences by a linear tagger, given the labels that are known.
-
-    Args:
-        tagger: A `TrainedTagger` with a linear model.
-        sentences: `Sentence`s whose `unknown` parts have any labels, and whose other labels are as they say.
-    """
+    """The probabilities of the labels of sentences by a linear tagger, given the labels that are known."""
 
     def __init__(self, tagger: Any, sentences: Sequence[Sentence]) -> None:
         self._scheme, self._given = tagger.scheme, list(sentences)
@@ -209,7 +201,7 @@ class Estimator:
         windows = sorted((w for w in windows if len(w[1].positions)), key=lambda item: len(item[1].positions))
         self._batches = [self._batch(model, windows[i : i + _WINDOWS]) for i in range(0, len(windows), _WINDOWS)]
 
-    def _batch(self, model, windows):
+    def _batch(self, model: Any, windows: Any) -> Any:
         """Windows, their packing, and their emission scores `(positions, tags)` with only what is possible."""
         packing = Packing.of_lengths([len(window.positions) for _, window in windows])
         features = np.concatenate([window.inputs["ngrams"][window.positions] for _, window in windows])
@@ -218,7 +210,7 @@ class Estimator:
         model.forbid(emissions, packing)
         return windows, packing, emissions
 
-    def _allowed(self, number, window):
+    def _allowed(self, number: int, window: Any) -> np.ndarray:
         """The tags that the units of a window may have, `(units, tags)`."""
         units, sentence = self._readings[number].units, self._given[number]
         outside = [
@@ -233,7 +225,7 @@ class Estimator:
         """The expected number of entities, the marked ones included, with a number added to their begin."""
         return sum(float((counts.marginals * self._begins).sum()) for *_, counts in self._counts(bias))
 
-    def _counts(self, bias):
+    def _counts(self, bias: float) -> Iterator[Any]:
         for windows, packing, emissions in self._batches:
             yield windows, packing, expected_counts(emissions + bias * self._begins, self._transitions, packing)
 
@@ -252,7 +244,7 @@ class Estimator:
         return [labeled(self._scheme, *of_sentence) for of_sentence in columns]
 
 
-def labeled(scheme, sentence, reading, marked, marginals):
+def labeled(scheme: TagScheme, sentence: Sentence, reading: Any, marked: Any, marginals: np.ndarray) -> Sentence:
     """A sentence with its marked entities and the sure ones. What is neither known nor sure is unknown."""
     is_unknown = marginals.max(axis=1, initial=0) < SURE  # (units,)
     tags = np.where(is_unknown, 0, marginals.argmax(axis=1))
@@ -266,11 +258,11 @@ def labeled(scheme, sentence, reading, marked, marginals):
         else:
             spans.append((int(reading.units[start, 0]), int(reading.units[end - 1, 1]), label))
     spans = sorted([*sentence.spans, *spans])
-    unknown = [tuple(map(int, reading.units[unit])) for unit in np.flatnonzero(is_unknown)]
+    unknown: Any = [tuple(map(int, reading.units[unit])) for unit in np.flatnonzero(is_unknown)]
     return replace(sentence, spans=spans, unknown=_joined(outside_spans(spans, unknown)))
 
 
-def _joined(parts):
+def _joined(parts: Iterable[Any]) -> list[Any]:
     """Sorted parts, neighbors in one.
 
     >>> _joined([(0, 1), (1, 2), (4, 5)])

@@ -1,0 +1,140 @@
+"""The forms in which users have labeled data in memory: tuples, dicts of Hugging Face, and DataFrames."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from kcrf.corpora import Sentence, read_conll
+
+_TOKENS = ("tokens", "words", "token", "word", "Word")
+_TAGS = ("ner_tags", "pos_tags", "upos", "tags", "labels", "tag", "label", "Tag")
+_SPANS, _TEXTS_B = ("entities", "spans"), ("text_b", "text_pair", "sentence2")
+_SENTENCE = ("sentence_id", "sent_id", "sentence", "Sentence #")
+
+
+def items_of(task: str, name: str, part: Any) -> list[Any]:
+    """The items of a part in the form that a task checks: `Sentence`s, lists of words, pairs, or texts with labels.
+
+    Args:
+        task: The name of the task.
+        name: The name of the part, for messages.
+        part: An iterable of items, a `datasets.Dataset`, or a DataFrame with a row for each sentence, or for each token
+            with a column that numbers the sentences.
+
+    Raises:
+        ValueError: A dict lacks what the task needs, or tags are numbers without names.
+
+    >>> items = items_of("ner", "train", [("Kim slept", [(0, 3, "PER")]), {"tokens": ["Ada"], "ner_tags": ["B-PER"]}])
+    >>> [(sentence.text, sentence.spans) for sentence in items]
+    [('Kim slept', [(0, 3, 'PER')]), ('Ada', [(0, 3, 'PER')])]
+    """
+    rows = _rows(part)
+    items = [_item(task, f"`{name}`, item {number}", row) for number, row in enumerate(rows, 1)]
+    return _with_entities(name, items) if task == "ner" else items
+
+
+def _rows(part: Any) -> list[Any]:
+    """The rows of a table as dicts, with the names of numbered classes; other items as they are."""
+    if hasattr(part, "columns") and hasattr(part, "to_dict"):  # of pandas
+        rows = part.to_dict("records")
+        return _joined_tokens(rows) if rows and isinstance(_first(rows[0], _TOKENS), str) else rows
+    names = {key: _class_names(feature) for key, feature in (getattr(part, "features", None) or {}).items()}
+    return [_with_names(row, names) if names else row for row in part]
+
+
+def _class_names(feature: Any) -> list[str] | None:
+    """The names of a `ClassLabel` of Hugging Face's datasets, or of a list of them."""
+    return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
+
+
+def _with_names(row: Mapping[str, Any], names: Mapping[str, list[str] | None]) -> dict[str, Any]:
+    named = dict(row)
+    for key, classes in names.items():
+        if classes and key in row:
+            value = row[key]
+            named[key] = classes[value] if isinstance(value, int) else [classes[number] for number in value]
+    return named
+
+
+def _joined_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each sentence, of rows for each token. An empty cell continues the sentence above it."""
+    sentence, key = None, next((name for name in _SENTENCE if name in rows[0]), None)
+    if key is None:
+        raise ValueError(
+            f"a DataFrame of tokens needs a column {' or '.join(_SENTENCE)}. Received: {', '.join(rows[0])}"
+        )
+    numbered = []
+    for row in rows:
+        sentence = row[key] if row[key] == row[key] and row[key] is not None else sentence  # NaN differs from itself
+        numbered.append((sentence, row))
+    groups = [[row for _, row in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
+    return [
+        {"tokens": [_first(r, _TOKENS) for r in group], "tags": [_first(r, _TAGS) for r in group]} for group in groups
+    ]
+
+
+def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """The first of the named values that a row has, or None."""
+    return next((row[name] for name in names if name in row), None)
+
+
+def _item(task: str, source: str, item: Any) -> Any:
+    """An item in the form of its task; of entities also `(words, tags)`."""
+    if not isinstance(item, Mapping):
+        return _tuple(task, source, item)
+    tokens, tags, text = _first(item, _TOKENS), _first(item, _TAGS), item.get("text")
+    if task == "classify" and text is not None and tags is not None:
+        text_b = _first(item, _TEXTS_B)
+        return (text, tags) if text_b is None else (text, text_b, tags)
+    if task == "cws" and tokens is not None:
+        return list(tokens)
+    if task == "ner" and text is not None and (spans := _first(item, _SPANS)) is not None:
+        return _tuple(task, source, (text, spans))
+    if task not in ("classify", "cws") and tokens is not None and tags is not None:
+        return _tuple(task, source, (list(tokens), list(tags)))
+    needed = {
+        "classify": "text and label",
+        "cws": "words",
+        "ner": "tokens and ner_tags, or text and entities",
+    }.get(task, "tokens and tags")
+    raise ValueError(f"{source}: needs {needed}. Received: a dict of {', '.join(map(str, item))}")
+
+
+def _tuple(task: str, source: str, item: Any) -> Any:
+    """A text with its spans as a `Sentence`; words and their tags as such, or for other tasks as pairs."""
+    is_pair = task != "classify" and isinstance(item, (tuple, list)) and len(item) == 2
+    if not is_pair or not isinstance(item[1], (list, tuple)):
+        return item
+    first, second = item
+    if task == "ner" and isinstance(first, str):
+        return Sentence(first, sorted(map(_span, second)))
+    if isinstance(first, str) or len(first) == 2 and isinstance(first, tuple):  # two words, or two (token, tag)
+        return item
+    if len(first) != len(second):
+        raise ValueError(f"{source}: needs a tag for each token. Received: {len(first)} tokens and {len(second)} tags")
+    if any(isinstance(tag, int) for tag in second):
+        raise ValueError(
+            f"{source}: needs the names of tags, as in names = dataset.features['ner_tags'].feature.names. "
+            f"Received: numbers, such as {second[0]!r}"
+        )
+    return (list(first), list(second)) if task == "ner" else list(zip(first, second, strict=True))
+
+
+def _span(span: Any) -> tuple[int, int, str]:
+    if isinstance(span, Mapping):
+        return span["start"], span["end"], span["label"]
+    start, end, label = span
+    return start, end, label
+
+
+def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:
+    """The items with those of words and tags as `Sentence`s, whose scheme all of them decide together."""
+    tagged = [item for item in items if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], list)]
+    if not tagged:
+        return list(items)
+    lines = []
+    for words, tags in tagged:
+        lines += [f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)] + [""]
+    sentences = iter(read_conll(f"`{name}`", lines=lines))
+    numbers = {id(item) for item in tagged}
+    return [next(sentences) if id(item) in numbers else item for item in items]

@@ -1,0 +1,28 @@
+"""Augmented copies of the training set."""
+
+from dataclasses import replace
+from typing import Any
+
+from kcrf.augmentation import altered_copies
+from kcrf.augmentation.copies import copies_wanted
+from kcrf.corpora.sentences import for_each_standard
+from kcrf.runs import RunWriter
+from kcrf.training.data import RunData
+from kcrf.training.stage import Stage
+
+
+class Augmentation(Stage):
+    """Adds augmented copies to the training set. The copies of a segmentation standard are made of its sentences."""
+
+    def prepare(self, data: RunData, folder: RunWriter | None) -> RunData:
+        """The data with copies."""
+        task, items = data.task, data.parts["train"]
+        wanted = copies_wanted(task.name, self.settings, self.config.training.seed)
+
+        def copies(standard: str | None, numbers: list[int]) -> list[list[Any]]:
+            made = task.copies(altered_copies([items[number] for number in numbers], **wanted))
+            return made if standard is None else [[replace(copy, standard=standard) for copy in row] for row in made]
+
+        if self.config.data.standards:
+            return replace(data, copies=for_each_standard(items, copies))
+        return replace(data, copies=copies(None, list(range(len(items)))))

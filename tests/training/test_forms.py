@@ -1,0 +1,92 @@
+"""kcrf.training.forms: every form of labeled data in memory gives the same sentences, and a tenth is held out."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from kcrf.corpora import Sentence
+from kcrf.runs import Settings
+from kcrf.training.data import read_data
+from kcrf.training.forms import items_of
+
+BACKENDS = ["torch"]
+WORDS, TAGS, NAMES = ["Kim", "Lee", "saw", "Rome"], ["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-PER", "I-PER", "B-LOC"]
+SPANS = [(0, 7, "PER"), (12, 16, "LOC")]
+NUMBERS = [NAMES.index(tag) for tag in TAGS]
+
+
+class Dataset(list):
+    """As Hugging Face's datasets: rows, and the features of their columns."""
+
+    def __init__(self, rows, names):
+        super().__init__(rows)
+        self.features = {"tokens": SimpleNamespace(), "ner_tags": SimpleNamespace(feature=SimpleNamespace(names=names))}
+
+
+def frames():
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame({"tokens": [WORDS], "ner_tags": [TAGS]})
+    of_tokens = pandas.DataFrame({"Sentence #": ["1", None, None, None], "Word": WORDS, "POS": "x", "Tag": TAGS})
+    return [rows, of_tokens]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        [("Kim Lee saw Rome", SPANS)],
+        [("Kim Lee saw Rome", [{"start": 0, "end": 7, "label": "PER"}, {"start": 12, "end": 16, "label": "LOC"}])],
+        [(WORDS, TAGS)],
+        [[WORDS, TAGS]],
+        [{"tokens": WORDS, "ner_tags": TAGS}],
+        [{"text": "Kim Lee saw Rome", "entities": SPANS}],
+        Dataset([{"tokens": WORDS, "ner_tags": NUMBERS}], NAMES),
+    ],
+)
+def test_entities_in_every_form(part):
+    (sentence,) = items_of("ner", "train", part)
+    assert (sentence.text, sentence.spans) == ("Kim Lee saw Rome", SPANS)
+
+
+def test_tables_of_sentences_and_of_tokens():
+    for frame in frames():
+        (sentence,) = items_of("ner", "train", frame)
+        assert (sentence.text, sentence.spans) == ("Kim Lee saw Rome", SPANS)
+        assert items_of("pos", "train", frame) == [list(zip(WORDS, TAGS, strict=True))]
+
+
+@pytest.mark.parametrize(
+    ("task", "part", "items"),
+    [
+        ("pos", [(WORDS, TAGS)], [list(zip(WORDS, TAGS, strict=True))]),
+        ("pos", [[("a", "X"), ("b", "Y")]], [[("a", "X"), ("b", "Y")]]),
+        ("cws", [["今天", "好"], {"words": ["天", "气"]}], [["今天", "好"], ["天", "气"]]),
+        ("classify", [{"text": "a", "label": "x"}, ("b", "y")], [("a", "x"), ("b", "y")]),
+        ("classify", [{"text": "a", "text_b": "c", "label": "x"}], [("a", "c", "x")]),
+    ],
+)
+def test_other_tasks(task, part, items):
+    assert items_of(task, "train", part) == items
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ([{"tokens": WORDS, "ner_tags": NUMBERS}], "`train`, item 1: needs the names of tags, as in names = dataset"),
+        ([(WORDS, TAGS[:2])], "`train`, item 1: needs a tag for each token. Received: 4 tokens and 2 tags"),
+        ([{"txt": "a"}], "`train`, item 1: needs tokens and ner_tags, or text and entities. Received: a dict of txt"),
+    ],
+)
+def test_what_lacks_tags_is_refused_with_its_place(part, message):
+    with pytest.raises(ValueError, match=message):
+        items_of("ner", "train", part)
+
+
+def test_without_a_validation_set_a_tenth_is_held_out_by_the_seed():
+    sentences = [Sentence(f"Kim {number}", [(0, 3, "PER")]) for number in range(20)]
+    data = [read_data(Settings(task="ner", seed=seed), sentences) for seed in (0, 0, 1)]
+    assert list(data[0].parts) == ["train", "valid"] and len(data[0].parts["valid"]) == 2
+    assert data[0].parts == data[1].parts != data[2].parts
+    whole = sorted(s.text for part in data[0].parts.values() for s in part)
+    assert whole == sorted(s.text for s in sentences)
+    with pytest.raises(ValueError, match="`incomplete` needs `valid`"):
+        read_data(Settings(task="ner", incomplete=True), sentences)
