@@ -10,6 +10,7 @@ from os import close
 from pathlib import Path
 
 import pytest
+from small_runs import RUNS
 
 from kcrf.commands import main
 from kcrf.corpora import load_mini
@@ -17,8 +18,8 @@ from kcrf.corpora.conll import conll_lines
 from kcrf.taggers import user_dictionary, word_segmenter
 
 BACKENDS = ["torch"]
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"
-WORDS, PEOPLE = FIXTURES / "words", FIXTURES / "entities"
+WORDS, PEOPLE = RUNS / "words", RUNS / "entities"
+pytestmark = pytest.mark.usefixtures("small_runs")
 TRAIN = "train --out run --train"
 SENTENCES = load_mini().train[:40]
 TEXT = "".join(" ".join(words) + "\n" for words in SENTENCES)
@@ -83,10 +84,10 @@ MISTAKES = [
     (f"{TRAIN} words.txt —task ner", "Did you mean --task?"),
     ("train words.txt --out run", "Did you mean --train words.txt?"),
     (
-        f"segment --model {FIXTURES} raw.txt",
-        "a run folder, as `kcrf train` writes it, has it. Did you mean {FIXTURES}/",
+        f"segment --model {RUNS} raw.txt",
+        "a run folder, as `kcrf train` writes it, has it. Did you mean {RUNS}/",
     ),
-    (f"segment --model {WORDS}/model.weights.h5 raw.txt", "Did you mean {FIXTURES}/words?"),
+    (f"segment --model {WORDS}/model.weights.h5 raw.txt", "Did you mean {RUNS}/words?"),
     (
         f"segment --model {WORDS} raw.txt words.txt",
         "unrecognized arguments: words.txt. One FILE at a time; `cat` joins",
@@ -126,7 +127,7 @@ def test_a_mistake_is_a_sentence_that_names_the_mend(folder, monkeypatch, capsys
     except SystemExit as stopped:  # of argparse
         status = stopped.code
     assert status == 2
-    assert message.replace("{FIXTURES}", str(FIXTURES)) in capsys.readouterr().err
+    assert message.replace("{RUNS}", str(RUNS)) in capsys.readouterr().err
     assert not (folder / "run").exists()
 
 
@@ -161,7 +162,7 @@ def test_scores_on_training_texts_and_on_the_gold_itself_are_told(folder, monkey
 def test_a_command_that_reads_the_terminal_says_so(folder):
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "kcrf", "segment", "--model", str(WORDS)]
-    environment = {"PYTHONPATH": str(FIXTURES.parents[2]), "KERAS_BACKEND": "torch"}
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "KERAS_BACKEND": "torch"}
     process = subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, env=environment)
     assert process.stderr.readline() == b"kcrf segment: reading from the terminal; Ctrl-D ends the text\n"
     process.kill()

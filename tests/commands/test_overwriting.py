@@ -2,17 +2,17 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from configs import stored
+from small_runs import RUNS
 
 from kcrf.commands import main
 from kcrf.runs import RunWriter, Settings
 
 BACKENDS = ["torch"]
-RUNS = Path(__file__).parents[1] / "fixtures" / "0.1.0"
 WORDS, PEOPLE = RUNS / "words", RUNS / "entities"
+pytestmark = pytest.mark.usefixtures("small_runs")
 COMMANDS = {
     "segment": f"segment --model {WORDS} text.txt",
     "tag": f"tag --model {PEOPLE} text.txt",

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_runs import RUNS
 
 ROOT = Path(__file__).parents[2]
-FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"
+pytestmark = pytest.mark.usefixtures("small_runs")
 
 CHILD = """
 import contextlib, io, json, sys
@@ -54,13 +55,13 @@ def test_help_and_version_import_nothing_beside_python(folder):
 
 
 def test_what_does_not_compute_imports_no_keras(folder):
-    words, tags, run_dir = folder / "words.txt", folder / "tags.conll", FIXTURES / "words"
+    words, tags, run_dir = folder / "words.txt", folder / "tags.conll", RUNS / "words"
     commands = [
         ["train", "--help"],
         ["download", "--help"],
         ["score", "--gold", words, "--pred", words],
         ["score", "--task", "ner", "--gold", tags, "--pred", tags, "--json"],
-        ["score", "--pred", FIXTURES / "entities" / "predictions.jsonl"],
+        ["score", "--pred", RUNS / "entities" / "predictions.jsonl"],
         ["augment", words, "--out", folder / "more.txt", "--copies", "2"],
         ["report", run_dir, "--out", folder / "report.html"],
     ]
@@ -144,7 +145,7 @@ REFUSED = [
 
 @pytest.mark.once
 def test_every_mistake_is_a_sentence_and_imports_no_keras(folder):
-    runs = {"words": FIXTURES / "words", "entities": FIXTURES / "entities"}
+    runs = {"words": RUNS / "words", "entities": RUNS / "entities"}
     refused = [(text.format(**runs).split(), message.format(**runs)) for text, message in REFUSED]
     found = run(folder, *(arguments for arguments, _ in refused))
     for (arguments, message), (status, output, heavy, _) in zip(refused, found, strict=True):
@@ -170,7 +171,7 @@ def test_an_import_of_keras_shows_what_is_not_a_note_of_tensorflow(capfd):
 @pytest.mark.slow
 def test_a_command_that_computes_prints_its_result_and_nothing_of_its_libraries(folder):
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    command = [sys.executable, "-m", "kcrf", "segment", "--model", str(FIXTURES / "words"), "text.txt"]
+    command = [sys.executable, "-m", "kcrf", "segment", "--model", str(RUNS / "words"), "text.txt"]
     environment["PYTHONPATH"] = str(ROOT)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -191,6 +192,6 @@ sys.exit(f"status {status}, imported {late}" if status or late else 0)
 @pytest.mark.once
 def test_using_a_model_imports_no_packages_of_other_backends_and_of_pictures(tmp_path):
     (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
-    command = [sys.executable, "-c", USE, "segment", "--model", str(FIXTURES / "words"), "text.txt"]
+    command = [sys.executable, "-c", USE, "segment", "--model", str(RUNS / "words"), "text.txt"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

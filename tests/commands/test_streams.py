@@ -18,6 +18,7 @@ import pytest
 from configs import config_of
 from conftest import few
 from kills import heed_interruptions
+from small_runs import RUNS
 
 from kcrf import commands
 from kcrf.commands import outputs, streams
@@ -28,7 +29,8 @@ from kcrf.taggers.built_in_model import built_in_segmenter
 
 BACKENDS = ["torch"]
 ROOT = Path(__file__).parents[2]
-WORDS = ROOT / "tests" / "fixtures" / "0.1.0" / "words"
+WORDS = RUNS / "words"
+pytestmark = pytest.mark.usefixtures("small_runs")
 
 # A command that turns letters into capitals, as slowly as its option says, and no model.
 SLOW = """
