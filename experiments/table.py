@@ -117,13 +117,24 @@ def lines_of(claim):
     """The rows of a claim: one for each comparison."""
     lines = []
     for comparison, outcome, verdict in outcomes_of(claim):
-        arms, difference, n = f"{comparison.first}, {comparison.second}", "", ""
+        arms, difference, n = _scores_alone(comparison, claim), "", ""
         if outcome:
             arms = f"{comparison.first} {spread(outcome.first)}, {outcome.arm} {spread(outcome.second)}"
             difference, n = _difference(outcome, 4), str(outcome.n)
         claimed = comparison.claimed or "nothing"
         lines.append(_row(_where(comparison), comparison.what, arms, difference, n, claimed, verdict))
     return lines
+
+
+def _scores_alone(comparison, claim):
+    """The arms of a comparison without pairs, with the scores of the runs that there are."""
+    measures, (cell, *_) = Results.of(claim).measures(), comparison.cells
+    arms = []
+    for arm in (comparison.first, comparison.second):
+        keys = [f"{cell}, {arm}, seed {seed}" for seed in range(claim.seeds)]
+        scores = [measures[key]["score"] for key in keys if key in measures]
+        arms.append(f"{arm} {spread(scores)}" if scores else f"{arm}")
+    return ", ".join(arms)
 
 
 def in_words(comparison, outcome):
