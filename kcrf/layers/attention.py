@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kcrf.backend import fused_attention_learns_fast, keras, ops
+from kcrf.backend import backend_name, fused_attention_learns_fast, keras, ops
 from kcrf.layers.dense import dense, fresh
 
 MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -1e9}  # exp of it is 0
@@ -65,7 +65,7 @@ class MultiHeadAttention(keras.layers.Layer):
         value = self._heads(self.value(hidden, training=training), self.head_size)
         mask = None if mask is None else mask[:, None, None, :]  # (batch, heads, query, key)
         if self._can_be_fused(query, positions, training):
-            context = ops.dot_product_attention(query, key, value, mask=mask, scale=self.key_size**-0.5)
+            context = _fused(query, key, value, mask, self.key_size**-0.5)
         else:
             context = self._attend(query, key, value, mask, positions, training)
         context = ops.reshape(context, (*ops.shape(hidden)[:2], self.heads * self.head_size))
@@ -110,6 +110,15 @@ class MultiHeadAttention(keras.layers.Layer):
             "mixout": self.mixout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }
+
+
+def _fused(query, key, value, mask, scale):
+    if mask is None or backend_name() != "jax":
+        return ops.dot_product_attention(query, key, value, mask=mask, scale=scale)
+    # cuDNN needs a mask with all queries, and has no gradient with a mask for an odd number of positions.
+    batch, _, _, time = mask.shape
+    mask, flash = ops.broadcast_to(mask, (batch, 1, time, time)), None if time % 2 == 0 else False
+    return ops.dot_product_attention(query, key, value, mask=mask, scale=scale, flash_attention=flash)
 
 
 @register

@@ -149,6 +149,31 @@ def test_attention_is_fused_where_that_is_faster(dtype, training, monkeypatch):
     assert_close(found, attention(layer, hidden.astype("float64"), mask), 1e-5 if dtype == "float32" else 0.03)
 
 
+@pytest.mark.skipif(backend_name() != "jax", reason="cuDNN's attention is called by JAX")
+@pytest.mark.parametrize(("time", "training"), [(8, False), (8, True), (7, True)])
+def test_masked_attention_in_half_precision_lowers_to_cudnn(time, training, monkeypatch):
+    """JAX checks the layout when it lowers a program for CUDA, which needs no GPU."""
+    import jax
+    from jax._src.cudnn import fused_attention_stablehlo as cudnn
+
+    monkeypatch.setattr(cudnn, "check_cudnn_version", lambda: 91_000)
+    monkeypatch.setattr(cudnn, "check_compute_capability", lambda version: True)
+    layer = MultiHeadAttention(2, 64, dtype="mixed_bfloat16")
+    layer.build((2, time, 128))
+    hidden, mask = array(2, time, 128), np.ones((2, time), bool)
+
+    def loss(weights):
+        outputs, _ = layer.stateless_call(weights, [], hidden, mask=mask, training=training)
+        return ops.sum(ops.cast(outputs, "float32"))
+
+    calls = [f"__cudnn$fmhaScaleBiasSoftmax{end}" for end in ("", "Backward")]
+    checks = [jax.export.DisabledSafetyCheck.custom_call(name) for name in calls]
+    program = jax.jit(jax.grad(loss) if training else loss)
+    exported = jax.export.export(program, platforms=["cuda"], disabled_checks=checks)
+    code = exported([variable.value for variable in layer.trainable_variables]).mlir_module()
+    assert [name + '"' in code or name + "(" in code for name in calls] == [time == 8, time == 8 and training]
+
+
 def test_every_projection_draws_its_own_values_from_one_unseeded_initializer():
     initializer = TruncatedNormal(stddev=0.02)
     layers = [MultiHeadAttention(2, 3, kernel_initializer=initializer) for _ in range(2)]
