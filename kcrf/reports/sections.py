@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kcrf.chains import FORBIDDEN
 from kcrf.metrics import calibration
 from kcrf.metrics.transitions import is_forbidden
 from kcrf.reports.charts import box_plot, heat_map, is_narrow, line_chart, reliability_diagram, scatter_plot
@@ -133,6 +134,9 @@ def _notes_on_differences(runs: Runs, part: str) -> Iterable[str]:
     metric = "Accuracy" if any(map(_has_classes, runs.values())) else TITLES["joint_f" if with_class else "f"]
     for best, name, count, (difference, low, high) in differences_from_the_best(runs, part):
         verdict = "more than noise" if low > 0 else "within the noise of so few sentences: it may be chance"
+        if round(difference, 4) == 0:
+            yield f"{metric} on the {SETS[part]}: {best} and {name} have the same score."
+            continue
         yield (
             f"{metric} on the {SETS[part]}: {best} is {difference:.4f} above {name}; 95 % of bootstrap draws of the "
             f"{count} sentences lie between {low:+.4f} and {high:+.4f}, {verdict}."
@@ -227,10 +231,13 @@ def _transitions(run: RunRecord) -> Content:
     labels = run.labels or []
     maps = [_pair_of_maps(run, *of_crf) for of_crf in (run.transitions or {}).items()]
     text = f"{run.advice[0].upper()}{run.advice[1:]}." if run.advice else ""
-    return {"advice": text, "maps": maps, "is_narrow": bool(maps) and is_narrow(labels)}
+    has_none = run.settings.get("head") == "softmax"
+    return {"advice": text, "maps": maps, "is_narrow": bool(maps) and is_narrow(labels), "has_none": has_none}
 
 
 def _pair_of_maps(run: RunRecord, standard: str | None, epochs: list[tuple[int, np.ndarray]]) -> list[tuple[str, str]]:
+    if run.settings.get("constraints") and run.allowed is not None:  # linear models store 0 where they forbid
+        epochs = [(epoch, np.where(run.allowed, matrix, FORBIDDEN)) for epoch, matrix in epochs]
     limit = max(np.abs(matrix[~is_forbidden(matrix)]).max(initial=0.0) for _, matrix in epochs)
     of, prefix = ("", "") if standard is None else (f" of {standard}", f"{standard}, ")
     maps = []
@@ -282,7 +289,7 @@ def _mistakes(run: RunRecord) -> Content | None:
     most = max(kinds.values())
     shown = mistakes[:MOST_MISTAKES]
     return {
-        "intro": f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}; the {len(shown)} most frequent.",
+        "intro": f"{kinds.total()} mistakes in {where}, {len(mistakes)} different; the {len(shown)} most frequent.",
         "kinds": [(kind, count, f"{count / most:.0%}") for kind, count in kinds.most_common()],
         "mistakes": [(mistake, _context(mistake.text, mistake.start, mistake.end)) for mistake in shown],
     }

@@ -157,7 +157,7 @@ def test_the_most_frequent_mistake_comes_first_with_its_surest_place(run_dir):
     assert page.rows[at + 2] == ["<script>alert(1)</script>", "<script>alert(1)</script>", "1", "0.50"] + [
         "<script>alert(1)</script>"
     ]
-    assert "3 mistakes of 2 sorts in 3 sentences" in page.text
+    assert "3 mistakes in 3 sentences, 2 different" in page.text
 
 
 def test_mistakes_are_told_apart_and_counted():
