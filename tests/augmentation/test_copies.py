@@ -1,4 +1,4 @@
-"""Augmented copies: labels are correct, spans are exact, and the same seed gives the same text."""
+"""kcrf.augmentation: Augmented copies: labels are correct, spans are exact, and the same seed gives the same text."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The sources of other words for augmentation: dictionaries, word vectors, a translator."""
+"""kcrf.augmentation: The sources of other words for augmentation: dictionaries, word vectors, a translator."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""`scan` on torch, where Keras asks for shapes before it computes."""
+"""kcrf.backend: `scan` on torch, where Keras asks for shapes before it computes."""
 
 import pytest
 

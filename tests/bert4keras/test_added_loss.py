@@ -1,4 +1,7 @@
-"""`Loss`: the value that it adds, the masks it sees, what it returns, and that a saved model has it."""
+"""Tests of kcrf.bert4keras.
+
+`Loss`: the value that it adds, the masks it sees, what it returns, and that a saved model has it.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Steps of adversarial training beside the step written out: NumPy, gradients by central differences in float64."""
+"""Tests of kcrf.bert4keras.adversarial.
+
+Steps of adversarial training beside the step written out: NumPy, gradients by central differences in float64.
+"""
 
 import numpy as np
 import pytest

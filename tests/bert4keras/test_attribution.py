@@ -1,4 +1,7 @@
-"""Integrated gradients: they sum to the difference of the scores, are 0 at padding, and equal a written-out average."""
+"""Tests of kcrf.bert4keras.attribution.
+
+Integrated gradients: they sum to the difference of the scores, are 0 at padding, and equal a written-out average.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Calls of Keras 2 on models with a layer of kcrf: the same numbers as that of Keras 3, or an error."""
+"""Tests of kcrf.bert4keras.models.
+
+Calls of Keras 2 on models with a layer of kcrf: the same numbers as that of Keras 3, or an error.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""bert4keras' `extend_with_*` against its formulas, written out in NumPy float64 as changes of the Adam step."""
+"""Tests of kcrf.bert4keras.extensions.
+
+bert4keras' `extend_with_*` against its formulas, written out in NumPy float64 as changes of the Adam step.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""File names of Keras 2: which models take them, which files are written and read, and that others are left alone."""
+"""Tests of kcrf.bert4keras.models.
+
+File names of Keras 2: which models take them, which files are written and read, and that others are left alone.
+"""
 
 import os
 

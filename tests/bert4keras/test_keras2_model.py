@@ -1,4 +1,7 @@
-"""`Keras2Model` trains what was trainable at `compile`, and draws random numbers anew in each call on every backend."""
+"""Tests of kcrf.bert4keras.models.
+
+`Keras2Model` trains what was trainable at `compile`, and draws random numbers anew in each call on every backend.
+"""
 
 import numpy as np
 import pytest

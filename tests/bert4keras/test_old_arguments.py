@@ -1,4 +1,4 @@
-"""Names and arguments of older scripts: they work, or the error has the corrected line."""
+"""kcrf.bert4keras: Names and arguments of older scripts: they work, or the error has the corrected line."""
 
 import numpy as np
 import pytest

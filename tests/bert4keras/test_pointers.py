@@ -1,4 +1,7 @@
-"""Global pointers: scores beside the formula and beside bert4keras, and the sparse loss beside the dense formula."""
+"""Tests of kcrf.bert4keras.
+
+Global pointers: scores beside the formula and beside bert4keras, and the sparse loss beside the dense formula.
+"""
 
 import numpy as np
 import pytest

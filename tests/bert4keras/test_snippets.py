@@ -1,4 +1,7 @@
-"""kcrf.snippets, `K` and the backend's helpers against the real bert4keras and the real Keras 2, on random inputs."""
+"""Tests of kcrf.bert4keras.
+
+kcrf.snippets, `K` and the backend's helpers against the real bert4keras and the real Keras 2, on random inputs.
+"""
 
 import numpy as np
 import pytest

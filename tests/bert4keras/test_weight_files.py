@@ -1,4 +1,7 @@
-"""Weight files of Keras 2, read without TensorFlow. test_crf_weights.py and test_porting.py have real ones."""
+"""Tests of kcrf.bert4keras.crf_weights, kcrf.bert4keras.models.
+
+Weight files of Keras 2, read without TensorFlow. test_crf_weights.py and test_porting.py have real ones.
+"""
 
 import sys
 

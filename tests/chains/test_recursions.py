@@ -1,4 +1,7 @@
-"""The recursions in NumPy beside the enumeration of all paths, for sequences of different lengths at once."""
+"""Tests of kcrf.chains.
+
+The recursions in NumPy beside the enumeration of all paths, for sequences of different lengths at once.
+"""
 
 import numpy as np
 import oracles

@@ -1,4 +1,7 @@
-"""Checkpoints against TensorFlow, safetensors, torch and Hugging Face's layout, and against damage of every kind."""
+"""Tests of kcrf.checkpoints.names, kcrf.checkpoints.tensor_bundle.
+
+Checkpoints against TensorFlow, safetensors, torch and Hugging Face's layout, and against damage of every kind.
+"""
 
 import json
 import struct

@@ -1,4 +1,7 @@
-"""Damaged and crafted checkpoints: refused by name, or read right; never another error, a crash, or all memory."""
+"""Tests of kcrf.checkpoints.
+
+Damaged and crafted checkpoints: refused by name, or read right; never another error, a crash, or all memory.
+"""
 
 import json
 import shutil

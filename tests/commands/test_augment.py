@@ -1,4 +1,4 @@
-"""kcrf augment: its output can be read again, and contains as many copies as it prints."""
+"""kcrf.commands.main: kcrf augment: its output can be read again, and contains as many copies as it prints."""
 
 import pytest
 

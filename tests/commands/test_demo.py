@@ -1,4 +1,4 @@
-"""The demo end to end, with heads that train for one epoch."""
+"""kcrf.commands.heads: The demo end to end, with heads that train for one epoch."""
 
 import io
 import re

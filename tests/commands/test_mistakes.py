@@ -1,4 +1,7 @@
-"""Mistakes of newcomers on the command line: before training, each gets one sentence that says how to correct it."""
+"""Tests of kcrf.commands.main.
+
+Mistakes of newcomers on the command line: before training, each gets one sentence that says how to correct it.
+"""
 
 import json
 import pty

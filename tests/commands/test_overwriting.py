@@ -1,4 +1,7 @@
-"""No command replaces a file or a run that it did not leave unfinished itself, unless --overwrite is given."""
+"""Tests of kcrf.commands.main.
+
+No command replaces a file or a run that it did not leave unfinished itself, unless --overwrite is given.
+"""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""kcrf score: all tasks, and gold and predictions that were exchanged."""
+"""kcrf.commands.main: kcrf score: all tasks, and gold and predictions that were exchanged."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a command imports: nothing of Keras unless it computes."""
+"""kcrf.commands.quiet: What a command imports: nothing of Keras unless it computes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Long input: order, workers, resuming after kill -9, memory, progress."""
+"""kcrf.commands: Long input: order, workers, resuming after kill -9, memory, progress."""
 
 import hashlib
 import io

@@ -1,4 +1,7 @@
-"""kcrf suggest: what it writes is what `kcrf train` reads, by itself and as annotation tools export it."""
+"""Tests of kcrf.commands.main, kcrf.commands.suggest.
+
+kcrf suggest: what it writes is what `kcrf train` reads, by itself and as annotation tools export it.
+"""
 
 import io
 import json

@@ -1,4 +1,7 @@
-"""A setting is one field: its default, its range, its option of `kcrf train` and its help come from there."""
+"""Tests of kcrf.commands.main, kcrf.commands.training_options.
+
+A setting is one field: its default, its range, its option of `kcrf train` and its help come from there.
+"""
 
 import re
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""Exports of annotation tools, in the forms that their documentation and their code have."""
+"""kcrf.corpora.offsets: Exports of annotation tools, in the forms that their documentation and their code have."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Standoff files of brat: entities in `x.ann`, their text in `x.txt`."""
+"""kcrf.corpora: Standoff files of brat: entities in `x.ann`, their text in `x.txt`."""
 
 import pytest
 

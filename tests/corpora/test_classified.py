@@ -1,4 +1,7 @@
-"""Texts with labels: tables with tabs or commas, JSON lines, what is refused by file and line; samples by label."""
+"""Tests of kcrf.corpora.classified, kcrf.corpora.tables.
+
+Texts with labels: tables with tabs or commas, JSON lines, what is refused by file and line; samples by label.
+"""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Labels by a dictionary of names, beside a second implementation that looks at every span of a text."""
+"""kcrf.corpora: Labels by a dictionary of names, beside a second implementation that looks at every span of a text."""
 
 import json
 

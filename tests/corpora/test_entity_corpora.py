@@ -1,4 +1,4 @@
-"""Public corpora with Chinese entities, in the JSON of CLUENER and of the releases of CMeEE."""
+"""kcrf.corpora: Public corpora with Chinese entities, in the JSON of CLUENER and of the releases of CMeEE."""
 
 import json
 

@@ -1,4 +1,7 @@
-"""The formats of json_formats.py and line_formats.py: a small file of each, as its tools or publishers write it."""
+"""Tests of kcrf.corpora.conll, kcrf.corpora.tagged.
+
+The formats of json_formats.py and line_formats.py: a small file of each, as its tools or publishers write it.
+"""
 
 import json
 

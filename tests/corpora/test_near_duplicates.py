@@ -1,4 +1,4 @@
-"""Near-duplicates, by their definition."""
+"""kcrf.corpora.splits: Near-duplicates, by their definition."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Files with a class for each token in every format, unknown tags, and the scores of tokens."""
+"""kcrf.corpora: Files with a class for each token in every format, unknown tags, and the scores of tokens."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Files with unexpected content: text without spaces, other offsets, other columns, other encodings."""
+"""kcrf.corpora: Files with unexpected content: text without spaces, other offsets, other columns, other encodings."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""A user's list of words: what a line may be, and what is refused."""
+"""kcrf.corpora.dictionary: A user's list of words: what a line may be, and what is refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Losses of a student against the same written out in NumPy, over all paths where there is a CRF."""
+"""kcrf.distillation: Losses of a student against the same written out in NumPy, over all paths where there is a CRF."""
 
 import numpy as np
 import oracles

@@ -1,4 +1,7 @@
-"""The expected counts of a teacher in the windows of a student, and the student's runs: settings, files, resuming."""
+"""Tests of kcrf.distillation.
+
+The expected counts of a teacher in the windows of a student, and the student's runs: settings, files, resuming.
+"""
 
 import json
 import shutil

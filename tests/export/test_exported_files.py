@@ -1,4 +1,4 @@
-"""Exported files give the results of their runs, and those of the enumeration of all paths."""
+"""kcrf.export: Exported files give the results of their runs, and those of the enumeration of all paths."""
 
 import json
 import subprocess

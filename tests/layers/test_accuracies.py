@@ -1,4 +1,7 @@
-"""The accuracies of a CRF as metrics: tokens right of tokens counted, over batches of any size, empty ones too."""
+"""Tests of kcrf.layers.
+
+The accuracies of a CRF as metrics: tokens right of tokens counted, over batches of any size, empty ones too.
+"""
 
 import numpy as np
 import pytest

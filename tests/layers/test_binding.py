@@ -1,4 +1,4 @@
-"""The CRF that a loss, a metric and a decoder use, and their errors for labels without a likelihood."""
+"""kcrf.layers: The CRF that a loss, a metric and a decoder use, and their errors for labels without a likelihood."""
 
 import re
 

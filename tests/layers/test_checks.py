@@ -1,4 +1,7 @@
-"""Mistakes in building, compiling and fitting a model with a CRF, and correct use, which must not be reported."""
+"""Tests of kcrf.layers.
+
+Mistakes in building, compiling and fitting a model with a CRF, and correct use, which must not be reported.
+"""
 
 import numpy as np
 import pytest

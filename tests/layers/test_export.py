@@ -1,4 +1,4 @@
-"""`model.export` of a tagger: files that have Viterbi tags and confidences for any batch and length."""
+"""kcrf.layers: `model.export` of a tagger: files that have Viterbi tags and confidences for any batch and length."""
 
 import numpy as np
 import pytest

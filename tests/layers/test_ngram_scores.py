@@ -1,4 +1,4 @@
-"""The scores of n-grams beside a sum that is written out, in use and in training."""
+"""kcrf.layers: The scores of n-grams beside a sum that is written out, in use and in training."""
 
 import numpy as np
 import pytest

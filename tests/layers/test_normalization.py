@@ -1,4 +1,4 @@
-"""Conditional layer normalization beside the formula, and beside bert4keras' layer."""
+"""kcrf.layers: Conditional layer normalization beside the formula, and beside bert4keras' layer."""
 
 import numpy as np
 import pytest

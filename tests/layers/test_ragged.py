@@ -1,4 +1,7 @@
-"""`predict` on batches of different lengths: TensorFlow returns a `RaggedTensor`, with the paths of its sentences."""
+"""Tests of kcrf.layers.
+
+`predict` on batches of different lengths: TensorFlow returns a `RaggedTensor`, with the paths of its sentences.
+"""
 
 import numpy as np
 import pytest

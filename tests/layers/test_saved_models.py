@@ -1,4 +1,7 @@
-"""Files of models with a CRF: those that Keras could not load are refused, and keys of torch do not change."""
+"""Tests of kcrf.layers.
+
+Files of models with a CRF: those that Keras could not load are refused, and keys of torch do not change.
+"""
 
 import numpy as np
 import pytest

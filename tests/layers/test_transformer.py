@@ -1,4 +1,4 @@
-"""The layers of an encoder against their formulas, written out in NumPy float64."""
+"""kcrf.layers: The layers of an encoder against their formulas, written out in NumPy float64."""
 
 import math
 

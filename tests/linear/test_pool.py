@@ -1,4 +1,4 @@
-"""The average of two linear models: beside two models that are trained apart, and averaged by hand."""
+"""kcrf.linear: The average of two linear models: beside two models that are trained apart, and averaged by hand."""
 
 import numpy as np
 import pytest

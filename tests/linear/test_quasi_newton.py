@@ -1,4 +1,7 @@
-"""OWL-QN beside minima that are known in closed form, and the conditions that hold at the optimum of a CRF."""
+"""Tests of kcrf.linear.quasi_newton.
+
+OWL-QN beside minima that are known in closed form, and the conditions that hold at the optimum of a CRF.
+"""
 
 import numpy as np
 import pytest

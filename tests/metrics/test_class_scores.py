@@ -1,4 +1,4 @@
-"""Scores of labels and numbers: scipy's correlations, and the definitions written out."""
+"""kcrf.metrics: Scores of labels and numbers: scipy's correlations, and the definitions written out."""
 
 import numpy as np
 import pytest

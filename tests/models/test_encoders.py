@@ -1,4 +1,4 @@
-"""Names, inputs, outputs and arguments of encoders."""
+"""kcrf.models: Names, inputs, outputs and arguments of encoders."""
 
 import json
 import re

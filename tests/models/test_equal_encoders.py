@@ -1,4 +1,4 @@
-"""Encoders have the numbers of bert4keras and Hugging Face on the same weights."""
+"""kcrf.models: Encoders have the numbers of bert4keras and Hugging Face on the same weights."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What loading a checkpoint reads, reports and refuses."""
+"""kcrf.models.loading: What loading a checkpoint reads, reports and refuses."""
 
 import json
 import shutil

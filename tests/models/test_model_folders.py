@@ -1,4 +1,7 @@
-"""Encoders from a folder that Hugging Face's library wrote, and checkpoints with arrays that must not be ignored."""
+"""Tests of kcrf.models.
+
+Encoders from a folder that Hugging Face's library wrote, and checkpoints with arrays that must not be ignored.
+"""
 
 import json
 import re

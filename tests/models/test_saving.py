@@ -1,4 +1,4 @@
-"""Saved encoders come back, in Keras' format, Hugging Face's and Google's."""
+"""kcrf.models: Saved encoders come back, in Keras' format, Hugging Face's and Google's."""
 
 import json
 

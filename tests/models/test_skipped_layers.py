@@ -1,4 +1,4 @@
-"""Layers that are skipped in a checkpoint, or re-initialized, have new weights."""
+"""kcrf.models.loading: Layers that are skipped in a checkpoint, or re-initialized, have new weights."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The optimizers against NumPy, PyTorch and themselves after a reload."""
+"""kcrf.optimizers: The optimizers against NumPy, PyTorch and themselves after a reload."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Schedules against their definitions."""
+"""kcrf.optimizers: Schedules against their definitions."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Rates by depth, and the table of what each variable gets."""
+"""kcrf.optimizers.variables: Rates by depth, and the table of what each variable gets."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Which words matter to a task model, by the definitions written out, and that these are the ones that are hidden."""
+"""Tests of kcrf.pretraining.importance, kcrf.pretraining.masking.
+
+Which words matter to a task model, by the definitions written out, and that these are the ones that are hidden.
+"""
 
 import json
 import random

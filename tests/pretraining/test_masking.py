@@ -1,4 +1,4 @@
-"""The masked tokens and their replacements, by their definitions and by their frequencies."""
+"""kcrf.pretraining.masking: The masked tokens and their replacements, by their definitions and by their frequencies."""
 
 import numpy as np
 import pytest

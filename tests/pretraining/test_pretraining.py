@@ -1,4 +1,7 @@
-"""Masked language models: scores, batches, learning, what is written, further pretraining, interruptions."""
+"""Tests of kcrf.pretraining.batches, kcrf.pretraining.model.
+
+Masked language models: scores, batches, learning, what is written, further pretraining, interruptions.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""Texts as tokens on disk and as windows: every token once, whole words, and no file is read as a whole."""
+"""Tests of kcrf.pretraining.vocabulary, kcrf.pretraining.windows.
+
+Texts as tokens on disk and as windows: every token once, whole words, and no file is read as a whole.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""N-gram features: the hash beside plain integers, batches beside single texts, and what counts as the same."""
+"""Tests of kcrf.readers.code_points, kcrf.readers.ngrams.
+
+N-gram features: the hash beside plain integers, batches beside single texts, and what counts as the same.
+"""
 
 from zlib import crc32
 

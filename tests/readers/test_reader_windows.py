@@ -1,4 +1,4 @@
-"""Texts and pairs that are read as a whole: special tokens, segments, what is cut off."""
+"""kcrf.readers.windows: Texts and pairs that are read as a whole: special tokens, segments, what is cut off."""
 
 import pytest
 from hypothesis import given

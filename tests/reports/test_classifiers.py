@@ -1,4 +1,7 @@
-"""The report page of text classifiers: confusion, surest mistakes, calibration, curves; numbers; beside a tagger."""
+"""Tests of kcrf.reports.charts.
+
+The report page of text classifiers: confusion, surest mistakes, calibration, curves; numbers; beside a tagger.
+"""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""`kcrf report`: the page is valid HTML, needs no other file, and shows the numbers of the run folders."""
+"""Tests of kcrf.reports.charts, kcrf.reports.mistakes.
+
+`kcrf report`: the page is valid HTML, needs no other file, and shows the numbers of the run folders.
+"""
 
 import json
 import re

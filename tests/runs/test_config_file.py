@@ -1,4 +1,4 @@
-"""config.json: the user's settings and the configuration of the run, damaged files are refused."""
+"""kcrf.runs: config.json: the user's settings and the configuration of the run, damaged files are refused."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Exported files that are damaged, and the threads that run them."""
+"""kcrf.runs.exported: Exported files that are damaged, and the threads that run them."""
 
 import json
 import os

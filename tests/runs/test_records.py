@@ -1,4 +1,4 @@
-"""The log of a run folder: the transitions of the CRF."""
+"""kcrf.runs.records: The log of a run folder: the transitions of the CRF."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Defaults by the size of the data: their values, the number of steps, and that the user's settings are kept."""
+"""Tests of kcrf.runs.resolve.
+
+Defaults by the size of the data: their values, the number of steps, and that the user's settings are kept.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The settings that a user gives: defaults, and what is refused."""
+"""kcrf.runs.stages: The settings that a user gives: defaults, and what is refused."""
 
 import pickle
 from dataclasses import FrozenInstanceError, replace

@@ -1,4 +1,7 @@
-"""An application that is built before its server forks, as `gunicorn --preload` does, answers in each process."""
+"""Tests of kcrf.serving.
+
+An application that is built before its server forks, as `gunicorn --preload` does, answers in each process.
+"""
 
 import http.client
 import json

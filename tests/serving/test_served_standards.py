@@ -1,4 +1,4 @@
-"""A model of several segmentation standards is served: a request names the standard."""
+"""kcrf.serving: A model of several segmentation standards is served: a request names the standard."""
 
 import pytest
 from servers import Server

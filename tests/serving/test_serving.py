@@ -1,4 +1,7 @@
-"""A server process and a client: answers, batches, limits, malformed requests, clients that leave, SIGTERM."""
+"""Tests of kcrf.serving.
+
+A server process and a client: answers, batches, limits, malformed requests, clients that leave, SIGTERM.
+"""
 
 import json
 import random

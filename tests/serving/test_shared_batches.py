@@ -1,4 +1,4 @@
-"""Requests that wait together are computed together, in order, and none is lost."""
+"""kcrf.serving: Requests that wait together are computed together, in order, and none is lost."""
 
 import os
 import threading

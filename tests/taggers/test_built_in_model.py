@@ -1,4 +1,4 @@
-"""The segmenter that comes with kcrf."""
+"""kcrf.taggers: The segmenter that comes with kcrf."""
 
 import copy
 import io

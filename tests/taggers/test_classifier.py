@@ -1,4 +1,7 @@
-"""Text classification from the training file to the labels of new texts: from scratch and on a BERT, pairs, numbers."""
+"""Tests of kcrf.taggers.
+
+Text classification from the training file to the labels of new texts: from scratch and on a BERT, pairs, numbers.
+"""
 
 import json
 import random

@@ -1,4 +1,7 @@
-"""Entities made of words: from CoNLL columns and JSON lines to a run, and from texts and tokens to entities."""
+"""Tests of kcrf.taggers.
+
+Entities made of words: from CoNLL columns and JSON lines to a run, and from texts and tokens to entities.
+"""
 
 import json
 import random

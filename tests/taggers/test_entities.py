@@ -1,4 +1,7 @@
-"""Entities from CoNLL files to spans with confidences: recognizer, command line, readers, unusual data."""
+"""Tests of kcrf.taggers.
+
+Entities from CoNLL files to spans with confidences: recognizer, command line, readers, unusual data.
+"""
 
 import json
 import shutil

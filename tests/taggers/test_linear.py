@@ -1,4 +1,7 @@
-"""Linear models in use: NumPy beside Keras, lines beside spans, run folders and exported files, without Keras."""
+"""Tests of kcrf.taggers.
+
+Linear models in use: NumPy beside Keras, lines beside spans, run folders and exported files, without Keras.
+"""
 
 import json
 import pickle

@@ -1,4 +1,7 @@
-"""A probability comes after its item, no argument changes a type, and the old spellings work with a warning."""
+"""Tests of kcrf.taggers.
+
+A probability comes after its item, no argument changes a type, and the old spellings work with a warning.
+"""
 
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Word vectors in a model: beside their definition, in every network, and saved in the run."""
+"""kcrf.taggers: Word vectors in a model: beside their definition, in every network, and saved in the run."""
 
 import random as python_random
 import shutil

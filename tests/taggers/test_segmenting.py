@@ -1,4 +1,7 @@
-"""From a training file to words: the run folder, the tagger and the command line, with a model of a few seconds."""
+"""Tests of kcrf.taggers.
+
+From a training file to words: the run folder, the tagger and the command line, with a model of a few seconds.
+"""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Constraints on the spans of a text: the words, the allowed tags, and the windows."""
+"""kcrf.taggers: Constraints on the spans of a text: the words, the allowed tags, and the windows."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Uncertainties beside the enumeration of all paths, the order of suggestions, and what is omitted."""
+"""kcrf.taggers: Uncertainties beside the enumeration of all paths, the order of suggestions, and what is omitted."""
 
 from dataclasses import replace
 from pathlib import Path

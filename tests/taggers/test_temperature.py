@@ -1,4 +1,7 @@
-"""The temperature of a tagger: fitted to a known one, saved in the run, and its effect on probabilities."""
+"""Tests of kcrf.taggers.
+
+The temperature of a tagger: fitted to a known one, saved in the run, and its effect on probabilities.
+"""
 
 from itertools import product
 

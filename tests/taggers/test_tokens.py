@@ -1,4 +1,7 @@
-"""Token tagging: from CoNLL-U to a run, from tokens to tags, on the command line, by a BERT and as an exported file."""
+"""Tests of kcrf.taggers.
+
+Token tagging: from CoNLL-U to a run, from tokens to tags, on the command line, by a BERT and as an exported file.
+"""
 
 import json
 import random

@@ -1,4 +1,7 @@
-"""Words with their classes in one model: from tagged lines to a run, from text to words, in every format."""
+"""Tests of kcrf.taggers.
+
+Words with their classes in one model: from tagged lines to a run, from text to words, in every format.
+"""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""The files of each task: written and read again, and scored."""
+"""kcrf.tasks: The files of each task: written and read again, and scored."""
 
 import pytest
 

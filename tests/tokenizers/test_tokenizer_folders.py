@@ -1,4 +1,7 @@
-"""The settings of a tokenizer in a folder give the tokens of Hugging Face's library, or are refused by name."""
+"""Tests of kcrf.tokenizers.folders.
+
+The settings of a tokenizer in a folder give the tokens of Hugging Face's library, or are refused by name.
+"""
 
 import json
 from itertools import product

@@ -1,4 +1,7 @@
-"""The tokenizer against the real bert4keras, against a greedy tokenizer written here, and against its promises."""
+"""Tests of kcrf.tokenizers.characters.
+
+The tokenizer against the real bert4keras, against a greedy tokenizer written here, and against its promises.
+"""
 
 import pickle
 import re

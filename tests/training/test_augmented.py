@@ -1,4 +1,7 @@
-"""Training with augmented copies: of the training set only, in the settings of the run, and the same after resuming."""
+"""Tests of kcrf.training.
+
+Training with augmented copies: of the training set only, in the settings of the run, and the same after resuming.
+"""
 
 import json
 from dataclasses import replace

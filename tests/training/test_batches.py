@@ -1,4 +1,7 @@
-"""Batches with bucketed lengths: each window is in an epoch once, few are repeated, and the seed decides all."""
+"""Tests of kcrf.training.batches.
+
+Batches with bucketed lengths: each window is in an epoch once, few are repeated, and the seed decides all.
+"""
 
 from collections import Counter
 

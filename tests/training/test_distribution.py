@@ -1,4 +1,7 @@
-"""Training on two devices is training on one: same losses, same gradients. Runs in a process of its own, with two."""
+"""Tests of kcrf.training.
+
+Training on two devices is training on one: same losses, same gradients. Runs in a process of its own, with two.
+"""
 
 import json
 import os

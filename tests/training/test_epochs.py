@@ -1,4 +1,4 @@
-"""The end of an epoch: averages, then the score, the record, the files, the report."""
+"""kcrf.training: The end of an epoch: averages, then the score, the record, the files, the report."""
 
 import numpy as np
 

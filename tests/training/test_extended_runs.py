@@ -1,4 +1,7 @@
-"""kcrf train --extend: new types from sentences that mark them alone, without forgetting those of the old model."""
+"""Tests of kcrf.training.linear, kcrf.training.stages.old_labels.
+
+kcrf train --extend: new types from sentences that mark them alone, without forgetting those of the old model.
+"""
 
 import json
 import shutil

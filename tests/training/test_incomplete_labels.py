@@ -1,4 +1,7 @@
-"""kcrf train --incomplete: labels that are missing, estimated by models of other sentences, beside enumeration."""
+"""Tests of kcrf.training.linear, kcrf.training.stages.
+
+kcrf train --incomplete: labels that are missing, estimated by models of other sentences, beside enumeration.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The average of a network and a linear model: beside a linear model alone, and with averages that are written out."""
+"""Tests of kcrf.training.linear_part.
+
+The average of a network and a linear model: beside a linear model alone, and with averages that are written out.
+"""
 
 import numpy as np
 import pytest

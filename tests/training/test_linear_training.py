@@ -1,4 +1,4 @@
-"""kcrf train --encoder linear: the usual run folder, bit-exact resuming, and distillation."""
+"""kcrf.training.linear: kcrf train --encoder linear: the usual run folder, bit-exact resuming, and distillation."""
 
 import json
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The learning rate of a run by step: each schedule beside its definition."""
+"""kcrf.training.rates: The learning rate of a run by step: each schedule beside its definition."""
 
 import math
 

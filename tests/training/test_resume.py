@@ -1,4 +1,7 @@
-"""Interrupted training: killed at any moment, a resumed run ends with the same weights, or an error says why not."""
+"""Tests of kcrf.training.trainers.
+
+Interrupted training: killed at any moment, a resumed run ends with the same weights, or an error says why not.
+"""
 
 import json
 import os

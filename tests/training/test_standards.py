@@ -1,4 +1,7 @@
-"""One model of several segmentation standards: losses, features, scores, resuming, exporting, and what is refused."""
+"""Tests of kcrf.training.data, kcrf.training.fit.
+
+One model of several segmentation standards: losses, features, scores, resuming, exporting, and what is refused.
+"""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Training with a BERT: settings, learning rates, loaded weights, the run folder, and errors."""
+"""kcrf.training: Training with a BERT: settings, learning rates, loaded weights, the run folder, and errors."""
 
 import json
 import re

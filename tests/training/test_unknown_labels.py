@@ -1,4 +1,4 @@
-"""Sentences with some unknown labels: the loss beside the enumeration of all paths, and the scores."""
+"""kcrf.training: Sentences with some unknown labels: the loss beside the enumeration of all paths, and the scores."""
 
 import numpy as np
 import pytest
