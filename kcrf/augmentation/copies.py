@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from kcrf.augmentation.entities import EntityPools, alter_sentence
+from kcrf.augmentation.pieces import choose, pick
 from kcrf.augmentation.synonyms import Synonyms, read_synonym_vectors, read_synonyms
 from kcrf.augmentation.texts import alter_example
-from kcrf.augmentation.words import alter_words
 from kcrf.corpora import Example, Sentence
 from kcrf.progress_bars import bar
 from kcrf.tasks import SettingError
@@ -121,6 +121,27 @@ def _alter_sentences(sentences: list[Sentence], share: float, synonyms: Synonyms
 def _alter_words(sentences: list[Any], share: float, synonyms: Synonyms) -> Alter:
     following = [*sentences[1:], []]
     return lambda number, name, random: alter_words(sentences[number], name, share, synonyms, random, following[number])
+
+
+def alter_words(
+    words: list[str], name: str, share: float, synonyms: Synonyms, random: np.random.Generator, after: list[str]
+) -> list[str]:
+    """Alters a sentence, which is a list of words."""
+    if name == "join":
+        return [*words, *after]
+    if name == "cut":
+        return _cut(words, random)
+    alternatives = [[other for other in synonyms.of(word) if len(other.split()) == 1] for word in words]  # no two words
+    replaceable = [i for i, words_like in enumerate(alternatives) if words_like]
+    new = {replaceable[n]: pick(random, alternatives[replaceable[n]]) for n in choose(random, len(replaceable), share)}
+    return [new.get(i, word) for i, word in enumerate(words)]
+
+
+def _cut(words: list[str], random: np.random.Generator) -> list[str]:
+    if len(words) < 2:
+        return words
+    at = int(random.integers(1, len(words)))
+    return words[:at] if random.random() < 0.5 else words[at:]
 
 
 def _words(item: Any) -> list[str]:

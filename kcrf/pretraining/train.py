@@ -35,9 +35,8 @@ from kcrf.taggers.encoder_of_run import open_bert, reader_of
 from kcrf.tasks import SettingError
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
-from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
-from kcrf.training.rates import learning_rate
+from kcrf.training.rates import learning_rate, precision
 from kcrf.training.state import load_history, load_state, save_state
 
 _MOST_EPOCHS = 200  # if the user does not set `steps`

@@ -13,9 +13,8 @@ from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
 from kcrf.training.history import TrainingHistory
 from kcrf.training.linear_part import linear_part
 from kcrf.training.plan import RunPlan
-from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
-from kcrf.training.rates import learning_rate
+from kcrf.training.rates import learning_rate, precision
 from kcrf.training.state import load_history
 from kcrf.training.trainers import finish_run, trainer_of
 

@@ -1,5 +1,7 @@
-"""The learning rate of a run, by optimizer step."""
+"""The learning rate of a run by optimizer step, and the precision of its layers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kcrf.backend import keras
@@ -21,3 +23,17 @@ def learning_rate(peak: Any, schedule: str | None, warmup: Any, steps: int) -> A
     if schedule == "exponential":
         return Warmup(warmup, keras.optimizers.schedules.ExponentialDecay(peak, steps - warmup, _LAST_FRACTION))
     return WarmupLinearDecay(peak, warmup, steps)
+
+
+@contextmanager
+def precision(name: str) -> Iterator[None]:
+    """A context whose new layers compute in this precision: "float32", "float16" or "bfloat16".
+
+    Weights are always float32.
+    """
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name if name == "float32" else f"mixed_{name}")
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)

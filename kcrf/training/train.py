@@ -29,27 +29,22 @@ def train_tagger(
 ) -> tuple[Any, dict[str, Any]]:
     """Trains a tagger and writes everything needed to use it into a run folder.
 
-    The weights of the epoch with the best score on `valid` are kept. The state of training is written after each epoch,
-    so
-    that `resume_tagger` can resume an interrupted run.
+    The weights of the epoch with the best score on `valid` are kept. The state of training is written after each epoch
+    for `resume_tagger`.
 
     Args:
-        settings: `Settings`. If `types` is None, the entity types are those of `train`. Settings left at None are
-            chosen
-            by the size of the data.
+        settings: `Settings`. What is left at None is decided by the data.
         train: The training set: a list of `kcrf.corpora.Sentence`s; for entities also of `(text, spans)` or
             `(words, tags)`, for segmentation lists of words. Or a dataset of Hugging Face with tokens and ner_tags; or
             a DataFrame with these columns, or with a row for each token and a column sentence_id.
         valid: The validation set. Defaults to None: a tenth of `train`, by the seed.
         test: The test set, scored once at the end. Out-of-vocabulary words are those that `train` lacks. Defaults to
             None: there is no test set.
-        out: The run folder. It is created if it does not exist. Defaults to "runs/tagger".
-        progress: A Keras callback that shows progress, with a method `report(row)` that is called after each epoch. If
-            given, a line on the data and the settings is first printed to standard error. Defaults to None.
-        sources: Plain values that describe the origin of the data, saved in `config.json`. Defaults to None.
-        overwrite: Whether a complete run in `out` is replaced. The old run can be used until the new one is complete.
-            Defaults to False: an error.
-        unlabeled: List of unlabeled texts, which the `teacher` of the settings labels. Defaults to no texts.
+        out: The run folder. It is created if it does not exist.
+        progress: A Keras callback that shows progress, with a method `report(row)` that is called after each epoch.
+        sources: Plain values that describe the origin of the data, saved in `config.json`.
+        overwrite: Whether a complete run in `out` is replaced, once the new one is complete. Else it is an error.
+        unlabeled: Unlabeled texts, which the `teacher` of the settings labels.
 
     Returns:
         `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is that of `kcrf.monitor.CRFMonitor` after
