@@ -142,3 +142,11 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip("needs the corpora of ../shared/data, which are not here")
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_runs():
+    """The runs of `small_runs.RUNS`."""
+    from small_runs import train_small_runs
+
+    train_small_runs()
