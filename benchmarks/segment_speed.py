@@ -195,7 +195,7 @@ def one_by_one(model):
     from keras import ops
 
     from kcrf.snippets import ViterbiDecoder
-    from kcrf.taggers.open_model import load_tagger
+    from kcrf.taggers import load_tagger
     from kcrf.tags import tags_to_words
 
     tagger = load_tagger(model)

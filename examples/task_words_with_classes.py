@@ -39,6 +39,6 @@ with tempfile.TemporaryDirectory() as folder:
     _, scores = train_tagger(settings, train, valid, test, out=folder)
     segmenter = WordSegmenter(folder)
     for text in ("他们计划研究。", "重要的计划参观大学生！"):
-        print(" ".join(f"{word}/{tag}" for word, tag in segmenter.segment(text, tags=True)))
+        print(" ".join(f"{span.text}/{span.label}" for span in segmenter([text])[0]))
 print(f"F1 of words: {scores['test']['f']:.3f}")
 print(f"F1 of words with classes: {scores['test']['joint_f']:.3f}")

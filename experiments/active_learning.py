@@ -100,7 +100,7 @@ def trained(sentences, task, seed):
 def chosen(strategy, tagger, pool, labeled, count):
     """The numbers of the sentences of the pool to label next."""
     from kcrf.corpora.splits import NearDuplicates
-    from kcrf.taggers.suggestions import distinct, most_uncertain
+    from kcrf.taggers.tagger import distinct, most_uncertain
 
     rest = sorted(set(range(len(pool))) - set(labeled))
     if strategy == "random":
@@ -113,13 +113,14 @@ def chosen(strategy, tagger, pool, labeled, count):
 def uncertainties(strategy, tagger, texts):
     """The score of each text."""
     from kcrf.taggers import uncertainty
+    from kcrf.taggers.spans import Part
 
     if strategy == "longest":
         return np.array(list(map(len, texts)))
     if strategy == "total-entropy":
-        return tagger.uncertainties(texts, uncertainty.tag_entropies)[0]
-    measure = uncertainty.measure_of(strategy)
-    return uncertainty.score_of(strategy, *tagger.uncertainties(texts, measure))
+        parts = [Part(text, []) for text in texts]
+        return tagger.decoder.uncertainties(parts, uncertainty.tag_entropies)[0]
+    return tagger.uncertainties(texts, strategy)
 
 
 def mean_curves(corpus):

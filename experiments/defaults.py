@@ -99,13 +99,13 @@ def constrained(folder):
     from kcrf.networks.keras_networks import KerasTaggingNetwork
     from kcrf.networks.tagging import build_network
     from kcrf.runs.setup import load_setup
-    from kcrf.taggers import Tagger
+    from kcrf.taggers.load import TAGGERS
 
     setup = load_setup(folder)
     scheme = setup.config.data.tag_scheme()
     model = build_network(replace(setup.config.model, constraints=True), scheme, setup.reader)
     folder.load_weights(model)
-    return Tagger(KerasTaggingNetwork(model, scheme), setup.reader)
+    return TAGGERS[setup.config.task.name].of(KerasTaggingNetwork(model, scheme), setup.reader, setup.config)
 
 
 def scores(tagger, dev, test, thresholds=()):
@@ -113,12 +113,13 @@ def scores(tagger, dev, test, thresholds=()):
     found = {"dev": tagger.scores(dev)["f"], "test": tagger.scores(test)["f"]}
     if tagger.scheme.types and thresholds:
         by_threshold = {}
-        for tagger.min_probability in thresholds:
-            by_threshold[tagger.min_probability] = tagger.scores(dev)["f"]
-        tagger.min_probability = max(by_threshold, key=by_threshold.get)
-        found |= {"threshold": tagger.min_probability, "dev at it": by_threshold[tagger.min_probability]}
+        decoder = tagger.decoder
+        for decoder.min_probability in thresholds:
+            by_threshold[decoder.min_probability] = tagger.scores(dev)["f"]
+        decoder.min_probability = max(by_threshold, key=by_threshold.get)
+        found |= {"threshold": decoder.min_probability, "dev at it": by_threshold[decoder.min_probability]}
         found["test at it"] = tagger.scores(test)["f"]
-        tagger.min_probability = None
+        decoder.min_probability = None
     return {name: round(value or 0.0, 4) for name, value in found.items()}
 
 

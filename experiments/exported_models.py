@@ -1,4 +1,4 @@
-"""Compares an exported segmenter with its run folder: identical segmentations, confidences, and F1.
+"""Compares an exported segmenter with its run folder: identical segmentations, probabilities, and F1.
 
     python experiments/exported_models.py --run runs/pku --texts train.utf8 test.utf8 --sentences 10000
 
@@ -35,20 +35,24 @@ def main():
             models[name] = f"{folder}/{len(models)}.onnx"
             command = [sys.executable, "-m", "kcrf", "export", options.run, "--out", models[name], *flags]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        found = {name: WordSegmenter(model).segment_batch_with_confidence(texts) for name, model in models.items()}
+        found = {name: WordSegmenter(model)(texts) for name, model in models.items()}
     rows = {"sentences": len(texts)}
     for name, sentences in found.items():
-        f = segmentation_scores(gold, [[word for word, _ in words] for words in sentences])["f"]
+        f = segmentation_scores(gold, [[span.text for span in spans] for spans in sentences])["f"]
         rows[name] = {"f": round(f, 5), **compared(found["run folder"], sentences)}
     RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(rows, indent=1))
 
 
 def compared(expected, found):
-    """How many sentences are cut alike, and the largest difference of a confidence among them."""
-    same = [pair for pair in zip(expected, found, strict=True) if [w for w, _ in pair[0]] == [w for w, _ in pair[1]]]
-    differences = (abs(p - q) for pair in same for (_, p), (_, q) in zip(*pair, strict=True))
-    return {"cut_alike": len(same), "largest_difference_of_a_confidence": float(f"{max(differences):.1e}")}
+    """How many sentences are cut alike, and the largest difference of a probability among them."""
+    same = [
+        pair
+        for pair in zip(expected, found, strict=True)
+        if [span.key for span in pair[0]] == [span.key for span in pair[1]]
+    ]
+    differences = (abs(a.probability - b.probability) for pair in same for a, b in zip(*pair, strict=True))
+    return {"cut_alike": len(same), "largest_difference_of_a_probability": float(f"{max(differences):.1e}")}
 
 
 if __name__ == "__main__":

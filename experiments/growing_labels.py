@@ -97,7 +97,7 @@ def with_types(sentence, types):
 def measure(options, parts, row, seed):
     """F1 of the old types and of the new one on the test set, and the time of training."""
     from kcrf.runs import Settings
-    from kcrf.taggers.open_model import load_tagger
+    from kcrf.taggers import load_tagger
     from kcrf.training.stages.extension import with_predictions
 
     def folder(row):
@@ -124,7 +124,7 @@ def f_of(tagger, sentences, types):
     """F1 of the entities of some types; the predictions of other types are not looked at."""
     from kcrf.metrics import entity_scores
 
-    predicted = tagger.spans_of(sentences)
+    predicted = tagger.decoder.spans_of(sentences)
     pairs = [[[span for span in row if span[2] in types] for row in (s.spans, p)] for s, p in zip(sentences, predicted)]
     return round(entity_scores(*zip(*pairs, strict=True))["f"] or 0.0, 5)
 

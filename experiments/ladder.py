@@ -34,7 +34,7 @@ def main():
 
 def measure(options):
     """The scores of both models and, by the share that the thresholds leave to the network, of their combination."""
-    from kcrf.taggers.open_model import load_tagger
+    from kcrf.taggers import load_tagger
 
     network, linear = load_tagger(options.network), load_tagger(options.linear)
     (_, *parts), _ = read_parts(options.data)
@@ -52,11 +52,10 @@ class Part:
     def __init__(self, sentences, network, linear):
         self._gold, texts = sentences, ["".join(words) for words in sentences]
         self._sizes = np.array(list(map(len, texts)))
-        found, self._linear_seconds = timed(linear.spans_with_confidence, texts)
-        self._certainties = np.array([min(span[-1] for span in spans) for spans in found])
-        self._linear = [words(*pair) for pair in zip(texts, found, strict=True)]
-        found, self._network_seconds = timed(network.spans, texts)
-        self._network = [words(*pair) for pair in zip(texts, found, strict=True)]
+        found, self._linear_seconds = timed(linear, texts)
+        self._certainties = np.array([min(span.probability for span in spans) for spans in found])
+        self._linear = [[span.text for span in spans] for spans in found]
+        self._network, self._network_seconds = timed(network.segment_batch, texts)
 
     def threshold(self, share):
         """The certainty up to which sentences have this share of the characters."""
@@ -82,10 +81,6 @@ def timed(method, texts):
     """What a method returns for texts, and its processor seconds."""
     began = time.process_time()
     return method(texts), time.process_time() - began
-
-
-def words(text, spans):
-    return [text[start:end] for start, end, *_ in spans]
 
 
 if __name__ == "__main__":

@@ -204,7 +204,7 @@ def _constrained(tagger, folder):
     from kcrf.networks.tagging import build_network, crf_of
     from kcrf.runs import RunFolder
     from kcrf.runs.setup import load_setup
-    from kcrf.taggers import Tagger
+    from kcrf.taggers.load import TAGGERS
 
     setup = load_setup(RunFolder(folder))
     config = replace(setup.config.model, head="crf", constraints=True, crf_lr_multiplier=1.0)
@@ -214,7 +214,8 @@ def _constrained(tagger, folder):
     trained_crf = crf_of(tagger.model)
     scores = np.zeros((len(tagger.scheme),) * 2) if trained_crf is None else _transitions(trained_crf)
     crf_of(model).set_weights([scores])
-    return Tagger(KerasTaggingNetwork(model, tagger.scheme), setup.reader)
+    network = KerasTaggingNetwork(model, tagger.scheme)
+    return TAGGERS[setup.config.task.name].of(network, setup.reader, setup.config)
 
 
 def _below_crf(model):

@@ -134,7 +134,7 @@ def measure(options, settings, out):
 
 def at_confidence(tagger, parts, least):
     """The scores of the same model with `--min-probability`."""
-    tagger.min_probability = least
+    tagger.decoder.min_probability = least
     return {**_rounded(tagger.scores(parts[-1])), "valid_f": round(tagger.scores(parts[1])["f"], 5)}
 
 

@@ -3,10 +3,10 @@
     python experiments/ready_segmenter.py --gsd FOLDER --pku pku_test_gold.utf8 --work runs/ready [--linear]
 
 The first folder has train.conll, dev.conll and test.conll of UD Chinese GSD (CC BY-SA 4.0); nothing else is
-learned from. `WordSegmenter()` uses the linear models, that of words, and with `tags=True` that of words with universal
-parts of speech, whose small scores are left out. For comparison, and as an example of the format, a model with the
-defaults teaches a small one, which is exported to ONNX with integers of 8 bits, for which TensorFlow is needed. Only
-the linear ones are made with --linear. Results are kept in experiments/ready_segmenter.json.
+learned from. `WordSegmenter()` uses the linear models, that of words, and with `with_labels=True` that of words with
+universal parts of speech, whose small scores are left out. For comparison, and as an example of the format, a model
+with the defaults teaches a small one, which is exported to ONNX with integers of 8 bits, for which TensorFlow is
+needed. Only the linear ones are made with --linear. Results are kept in experiments/ready_segmenter.json.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def train_linear(options):
 def train_tagged(options):
     """Trains the model of words with classes; its scores before and after small scores are left out."""
     from kcrf.export import export_model
-    from kcrf.taggers.open_model import load_tagger
+    from kcrf.taggers import load_tagger
 
     path = HERE / "tagged.npz"
     result = train(options, "tagged", {"encoder": "linear", "task": "cws-pos"})
@@ -139,16 +139,16 @@ def calibration_error(segmenter, gold, texts):
     from kcrf.metrics import calibration
 
     pairs = []
-    for words, found in zip(gold, segmenter.segment_batch_with_confidence(texts), strict=True):
-        known = {span[:2] for span in places((word, 1.0) for word in words)}
-        pairs += [(confidence, (start, end) in known) for start, end, confidence in places(found)]
+    for words, found in zip(gold, segmenter(texts), strict=True):
+        known = set(places(words))
+        pairs += [(span.probability, (span.start, span.end) in known) for span in found]
     return calibration(*zip(*pairs, strict=True))[1]
 
 
 def places(words):
     start = 0
-    for word, confidence in words:
-        yield start, start + len(word), confidence
+    for word in words:
+        yield start, start + len(word)
         start += len(word)
 
 

@@ -51,7 +51,7 @@ def measure_teacher(options):
 def measure(options, row):
     """Trains a student; its scores, size and speed."""
     from kcrf.runs import Settings
-    from kcrf.taggers.open_model import load_tagger
+    from kcrf.taggers import load_tagger
 
     settings, has_teacher, has_texts = ROWS[row]
     settings = Settings(**settings, teacher=options.teacher if has_teacher else None)
@@ -101,11 +101,11 @@ def characters_a_second(data, teacher, student):
     texts = ["".join(words) for words in read(data / "sighan2005/pku_test_gold.utf8")]
     seconds = {"teacher": [], "student": []}
     for tagger in (teacher, student):
-        tagger.spans(texts[:300])
+        tagger.segment_batch(texts[:300])
     for _ in range(5):
         for name, tagger in (("teacher", teacher), ("student", student)):
             began = time.process_time()
-            tagger.spans(texts)
+            tagger.segment_batch(texts)
             seconds[name].append(time.process_time() - began)
     best = {name: min(taken) for name, taken in seconds.items()}
     speeds = {f"characters_a_second_{name}": round(sum(map(len, texts)) / taken) for name, taken in best.items()}

@@ -38,7 +38,7 @@ def main():
 
 def measure(size, parts):
     """The scores for each weight of the model without the lexicon."""
-    from kcrf.runs import Settings
+    from kcrf.runs import RunFolder, Settings
     from kcrf.tasks.segmentation import Segmentation
     from kcrf.training import train_tagger
 
@@ -49,17 +49,19 @@ def measure(size, parts):
             train_tagger(Settings(encoder="linear", lexicon=lexicon), train, valid, out=Path(folder) / str(lexicon))[0]
             for lexicon in (True, False)
         )
+        config = RunFolder(Path(folder) / "True").read_config().config
     words = {word for sentence in train for word in sentence}
-    return {weight: scores_of_average(tagger, other.model, weight, valid, test, words) for weight in WEIGHTS}
+    return {weight: scores_of_average(config, tagger, other.model, weight, valid, test, words) for weight in WEIGHTS}
 
 
-def scores_of_average(tagger, other, weight, valid, test, words):
+def scores_of_average(config, tagger, other, weight, valid, test, words):
     """The scores of the average of the linear model of a tagger and another one, a dict."""
     from kcrf.networks.linear_networks import LinearTaggingNetwork
-    from kcrf.taggers.trained_tagger import TrainedTagger
+    from kcrf.taggers import WordSegmenter
     from kcrf.tasks.task import as_sentence
 
-    average = TrainedTagger(LinearTaggingNetwork(tagger.model.averaged(other, weight)), tagger.reader)
+    network = LinearTaggingNetwork(tagger.model.averaged(other, weight))
+    average = WordSegmenter.of(network, tagger.reader, config)
     parts = {"valid": valid, "test": test}
     return {name: figures(average.scores(list(map(as_sentence, part)), words)) for name, part in parts.items()}
 

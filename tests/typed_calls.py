@@ -18,7 +18,7 @@ from kcrf.pretraining import PretrainingSettings, pretrain
 from kcrf.runs import RunFolder, RunWriter, read_run
 from kcrf.serving import Limits, build_app, load_models
 from kcrf.snippets import sequence_padding
-from kcrf.taggers import Classification, Entity, EntityRecognizer, TextClassifier, WordSegmenter
+from kcrf.taggers import Classification, EntityRecognizer, Span, TextClassifier, WordSegmenter
 from kcrf.tags import TagScheme, bio, bmes, check_tags, tags_to_words, words_to_tags
 from kcrf.tokenizers import Tokenizer, load_vocab
 from kcrf.training import Settings, train_segmenter
@@ -54,15 +54,14 @@ def files(path: Path) -> None:
 def taggers(run: Path) -> None:
     segmenter = WordSegmenter(run, words={"石墨烯": 20, "云计算": None})
     words: list[str] = segmenter.segment("今天天气真好", spans=[(0, 2)])
-    assert_type(segmenter.segment_with_confidence("今天天气真好"), list[tuple[str, float]])
+    assert_type(segmenter(["今天天气真好"]), list[list[Span]])
     print(words)
-    assert_type(segmenter.segment("今天", tags=True), list[tuple[str, str]])
-    assert_type(segmenter.k_best("今天", k=2), list[tuple[list[str], float]])
-    segmenter.segment(3)  # type: ignore[call-overload]
-    segmenter.segment("今天", confidences=True)  # type: ignore[call-overload]
+    assert_type(segmenter.k_best("今天", k=2), list[tuple[list[Span], float]])
+    segmenter.segment(3)  # type: ignore[arg-type]
+    segmenter.segment("今天", confidence=True)  # type: ignore[call-arg]
     entities = EntityRecognizer("runs/people", min_probability=0.3).recognize("李雷")
-    assert_type(entities, list[Entity])
-    assert_type(entities[0].confidence, float | None)
+    assert_type(entities, list[Span])
+    assert_type(entities[0].probability, float | None)
     entities[0].conf  # type: ignore[attr-defined]  # noqa: B018
     assert_type(TextClassifier(str(run)).classify("好", "吗"), Classification)
 

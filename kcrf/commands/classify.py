@@ -40,9 +40,8 @@ def _classify(options):
     fields = fields_argument(options)
     with checked_input(options) as lines:
         from kcrf.corpora.tables import iterate_texts
-        from kcrf.taggers.open_model import open_run
 
-        pairs = open_run(options.model).read_config().config.facts.pairs
+        pairs = options.opened.read_config().config.facts.pairs
         texts = iterate_texts(lines, options.file or "<stdin>", options.input, fields, pairs)
         write_results(lines, texts, _classifying, options, "texts")
 
@@ -54,10 +53,10 @@ def _classifying(options):
     with quick_import():
         from kcrf.taggers import TextClassifier
 
-        classifier = TextClassifier(options.model)
+        classifier = TextClassifier(options.opened or options.model)
 
     def process(items, on_batch):
-        classifications = classifier.classify_batch(items, options.batch_size, on_batch)
+        classifications = classifier.predict(items, options.batch_size, on_batch)
         return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, classifications)]
 
     return process

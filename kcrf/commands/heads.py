@@ -116,7 +116,8 @@ def _row(name: str, scores: dict[str, Any], samples: np.ndarray, tagger: Any, ma
     row[3] += f"±{(high - low) / 2:.2f}"
     if matrix is None:
         return [*row, None, None]
-    report = transition_report(matrix, tagger.scheme, tagger.emissions(["".join(w) for w in load_mini().valid[:64]]))
+    emissions = tagger.decoder.emissions(["".join(words) for words in load_mini().valid[:64]])
+    report = transition_report(matrix, tagger.scheme, emissions)
     illegal = f"{report['illegal_above_legal']} of {report['illegal']}"
     return [*row, illegal, f"{report['size']:.1f}/{report['gap']:.1f}"]
 

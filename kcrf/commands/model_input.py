@@ -50,7 +50,7 @@ def add_model_options(parser, items="Windows, of up to 128 positions each,", def
 def checked_input(options, tasks=None):
     """A context with the `Lines` of the input. Checks the options and the run folder first: loading takes much longer.
 
-    Sets `options.model_task`, the name of the model's task.
+    Sets `options.opened`, the open run folder or exported file, and `options.model_task`, the name of its task.
 
     Args:
         options: The options of the command.
@@ -60,13 +60,14 @@ def checked_input(options, tasks=None):
     from kcrf.taggers.open_model import check_standard, open_run
     from kcrf.tasks import TASKS
 
-    for name in ("top_k", "batch_size"):
+    for name in ("k_best", "batch_size"):
         value = getattr(options, name, None)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
-    data = open_run(options.model).read_config().config.data
+    options.opened = open_run(options.model)
+    data = options.opened.read_config().config.data
     options.model_task = data.task
     tasks = tasks or [task.name for task in TASKS.values() if task.command == options.command]
     if options.model_task not in tasks:

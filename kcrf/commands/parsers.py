@@ -26,9 +26,10 @@ _OTHER_NAMES = {
     "userdict userdictionary dict dictionary lexicon": ["--words"],
     "threads jobs numworkers nproc numprocesses": ["--workers"],
     "force overwriteoutputdir": ["--overwrite"],
-    "nbest k": ["--top-k"],
-    "threshold": ["--min-probability"],
-    "pos posseg withpos postags withtags flag tag": ["--tags"],
+    "nbest k topk": ["--k-best"],
+    "threshold minconfidence": ["--min-probability"],
+    "pos posseg withpos postags withtags flag tag tags": ["--labels"],
+    "confidence confidences probability": ["--probabilities"],
     "pred predictions hyp hypothesis": ["--pred"],
     "ref reference truth": ["--gold"],
 }

@@ -20,7 +20,7 @@ from kcrf.commands.parsers import (
 
 _MOST_PAIRS = 10
 _TASKS = ("cws", "ner", "pos", "cws-pos", "classify")  # the keys of kcrf.tasks.TASKS, whose import takes NumPy
-_CONFIDENCE = re.compile(r'"(?:confidence|confidences|probabilities)": ?[\[{\d]')
+_PROBABILITY = re.compile(r'"(?:probability|probabilities)": ?[\[{\d]')
 
 
 def add_score(commands: Any) -> None:
@@ -138,14 +138,14 @@ def _check_gold(options: Namespace) -> None:
 
 
 def _is_predicted(path: Path) -> bool:
-    """Whether a `kcrf` command wrote a file: it is of a run, or has confidences."""
+    """Whether a `kcrf` command wrote a file: it is of a run, or has probabilities."""
     from kcrf.corpora import read_lines
     from kcrf.corpora.json_objects import begins_json
 
     if _is_of_run(path):
         return True
     lines = read_lines(path) if path.is_file() else []
-    return begins_json(lines) and any(map(_CONFIDENCE.search, lines))
+    return begins_json(lines) and any(map(_PROBABILITY.search, lines))
 
 
 def _read_run(options: Namespace) -> Any:

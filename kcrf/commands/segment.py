@@ -17,10 +17,11 @@ def add_segment(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "With --top-k each line gives up to K lines, each a probability, a tab and the words, and an empty line after\n"
-        "them. With --tags a class follows each word, as in 天气/NOUN; with --confidence also, 天气/NOUN/0.987.\n\n"
+        "With --k-best each line gives up to K lines, each a probability, a tab and the words, and an empty line\n"
+        "after them. With --labels a class follows each word, as in 天气/NOUN; with --probabilities its\n"
+        "probability as well, as in 天气/NOUN/0.987.\n\n"
         "examples:\n  echo 今天天气真好 | kcrf segment --model runs/mine\n"
-        "  echo 今天天气真好 | kcrf segment --model runs/joint --tags\n"
+        "  echo 今天天气真好 | kcrf segment --model runs/joint --labels\n"
         "  kcrf segment --model runs/mine large.txt --out words.txt --workers 4"
     )
     _add_output_options(parser)
@@ -32,20 +33,20 @@ def _add_options(parser):
 def _add_output_options(parser):
     """Adds the options on what is written for a line."""
     output = parser.add_mutually_exclusive_group()
-    output.add_argument("--confidence", action="store_true", help="Write word/probability, as in 天气/0.987. [no]")
+    output.add_argument("--probabilities", action="store_true", help="Write word/probability, as in 天气/0.987. [no]")
     output.add_argument(
-        "--top-k", type=int, metavar="K", help="Write the K most probable segmentations of each line. [only the best]"
+        "--k-best", type=int, metavar="K", help="Write the K most probable segmentations of each line. [only the best]"
     )
     parser.add_argument(
-        "--tags",
+        "--labels",
         action="store_true",
         help="Write word/class, as in 天气/NOUN. Needs a run of --task cws-pos, or no --model. [no]",
     )
     parser.add_argument(
         "--json",
         action="store_true",
-        help="Write a JSON object for each line, with its text and its words; with --tags also with their `tags`, with "
-        "--confidence with their probabilities, with --top-k with `alternatives`. [no]",
+        help="Write a JSON object for each line, with its text and its words; with --labels also with their `tags`, "
+        "with --probabilities with their `probabilities`, with --k-best with `alternatives`. [no]",
     )
 
 
@@ -60,8 +61,8 @@ def _add_word_options(parser):
     parser.add_argument(
         "--force-words",
         action="store_true",
-        help="Always segment the words in --words as words, whatever the model predicts; with --tags, also with their "
-        "classes, if the model has them. [no]",
+        help="Always segment the words in --words as words, whatever the model predicts; with --labels, also with "
+        "their classes, if the model has them. [no]",
     )
     parser.add_argument(
         "--keep-latin",
@@ -75,20 +76,19 @@ def _segment(options):
     from kcrf.tasks import TASKS
 
     if options.model is None:
-        from kcrf.taggers.built_in_model import built_in_segmenter
+        from kcrf.taggers.open_model import built_in_segmenter
 
-        options.model = str(built_in_segmenter(options.tags))
+        options.model = str(built_in_segmenter(options.labels))
     if options.force_words and options.words is None:
         raise ValueError("--force-words needs --words FILE. Received: no --words")
     with checked_input(options) as lines:
-        if options.tags and not TASKS[options.model_task].has_word_classes:
-            raise ValueError(f"--tags needs a run of --task cws-pos. Received: {options.model}, which has no classes")
+        if options.labels and not TASKS[options.model_task].has_word_classes:
+            raise ValueError(f"--labels needs a run of --task cws-pos. Received: {options.model}, which has no classes")
         from kcrf.corpora.dictionary import read_user_dictionary
 
         options.words = read_user_dictionary(options.words) if options.words else {}
-        write_results(
-            lines, checked_texts(lines), _segmenting, options, in_blocks=options.top_k is not None and not options.json
-        )
+        in_blocks = options.k_best is not None and not options.json
+        write_results(lines, checked_texts(lines), _segmenting, options, in_blocks=in_blocks)
 
 
 def _segmenting(options):
@@ -97,48 +97,49 @@ def _segmenting(options):
         from kcrf.taggers import WordSegmenter
 
         segmenter = WordSegmenter(
-            options.model, options.words, options.force_words, options.keep_latin, options.standard
+            options.opened or options.model,
+            options.words,
+            options.force_words,
+            options.keep_latin,
+            options.standard,
+            options.labels,
         )
 
     def process(texts, on_batch):
-        if options.top_k is not None:
-            best = segmenter.k_best_batch(texts, options.top_k, options.batch_size, on_batch, tags=options.tags)
-            return [_best_words(*item, options) for item in zip(texts, best, strict=True)]
-        if not (options.confidence or options.json):
-            return segmenter.segment_lines(texts, options.batch_size, on_batch, options.tags)
-        segment = segmenter.segment_batch_with_confidence if options.confidence else segmenter.segment_batch
-        words = segment(texts, options.batch_size, on_batch, tags=options.tags)
-        return [_words(*item, options) for item in zip(texts, words, strict=True)]
+        if options.k_best is not None:
+            best = segmenter.k_best_batch(texts, options.k_best, options.batch_size, on_batch)
+            return [_analyses(*item, options) for item in zip(texts, best, strict=True)]
+        if not (options.probabilities or options.json):
+            return segmenter.segment_lines(texts, options.batch_size, on_batch)
+        spans = segmenter.predict(texts, options.batch_size, on_batch)
+        return [_words(*item, options) for item in zip(texts, spans, strict=True)]
 
     return process
 
 
-def _words(text, words, options):
-    """A line for the words of a text, with `--confidence` or `--json` or both.
-
-    The words are strings, or tuples of a word, its class with `--tags`, and its probability with `--confidence`.
-    """
+def _words(text, spans, options):
+    """A line for the words of a text, with `--probabilities` or `--json` or both."""
     if not options.json:
-        return " ".join("/".join([*parts, f"{probability:.3f}"]) for *parts, probability in words)
-    members = _members_of_words([word[:-1] if options.confidence else word for word in words], options.tags)
-    if options.confidence:
-        members["confidences"] = [round(word[-1], 6) for word in words]
+        return " ".join(f"{_word(span)}/{span.probability:.3f}" for span in spans)
+    members = _members(spans, options)
+    if options.probabilities:
+        members["probabilities"] = [round(span.probability, 6) for span in spans]
     return json_line({"text": text, **members})
 
 
-def _members_of_words(words, has_tags):
-    """The members `words` and, with classes, `tags` of a JSON object, from strings or from tuples."""
-    words = [(word,) if isinstance(word, str) else word for word in words]
-    return {"words": [word[0] for word in words], **({"tags": [word[1] for word in words]} if has_tags else {})}
+def _members(spans, options):
+    """The members `words` and, with --labels, `tags` of a JSON object."""
+    words = {"words": [span.text for span in spans]}
+    return {**words, "tags": [span.label for span in spans]} if options.labels else words
 
 
-def _best_words(text, best, options):
-    """A block of lines, or a line of JSON, for the most probable `(words, probability)` of a text."""
+def _analyses(text, best, options):
+    """A block of lines, or a line of JSON, for the most probable `(spans, probability)` of a text."""
     if not options.json:
-        return "".join(f"{p:.4f}\t{' '.join(map(_word_line, words))}\n" for words, p in best)
-    alternatives = [{"probability": round(p, 6), **_members_of_words(words, options.tags)} for words, p in best]
-    return json_line({"text": text, **_members_of_words(best[0][0], options.tags), "alternatives": alternatives})
+        return "".join(f"{p:.4f}\t{' '.join(map(_word, spans))}\n" for spans, p in best)
+    alternatives = [{"probability": round(p, 6), **_members(spans, options)} for spans, p in best]
+    return json_line({"text": text, **_members(best[0][0], options), "alternatives": alternatives})
 
 
-def _word_line(word):
-    return word if isinstance(word, str) else "/".join(word)
+def _word(span):
+    return f"{span.text}/{span.label}" if span.label else span.text

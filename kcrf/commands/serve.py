@@ -111,7 +111,7 @@ def _named_runs(arguments):
 
 def _ready():
     """The model that comes with kcrf, by its name."""
-    from kcrf.taggers.built_in_model import built_in_segmenter
+    from kcrf.taggers.open_model import built_in_segmenter
 
     return {"words": str(built_in_segmenter())}
 

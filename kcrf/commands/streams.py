@@ -1,6 +1,5 @@
-"""Long input: results in its order, with little memory, by several processes, continued after an interruption."""
+"""Long input: results in its order, with little memory, by several processes, resumed after an interruption."""
 
-import hashlib
 import multiprocessing
 import os
 import signal
@@ -12,7 +11,7 @@ from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from typing import NamedTuple
+from itertools import islice
 
 from kcrf.commands.outputs import open_output
 from kcrf.commands.parsers import add_overwrite_option
@@ -60,7 +59,6 @@ class Lines:
 
         self.source, self.name = source, name
         self._lines, self.position = decode_lines(self._counted(source), name), 0
-        self._hash = hashlib.sha256()
         try:
             size = os.fstat(source.fileno()).st_size
         except OSError:  # not a file of the system
@@ -70,12 +68,7 @@ class Lines:
     def _counted(self, source):
         for line in source:
             self.position += len(line)
-            self._hash.update(line)
             yield line
-
-    def digest(self):
-        """The SHA-256 of all that was read."""
-        return self._hash.hexdigest()
 
     def __iter__(self):
         return self._lines
@@ -109,41 +102,29 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1. Received: {options.workers}")
     items = iter(items)
-    with open_output(options, in_blocks) as (file, note):
-        if note:
-            note.skip(items, lines)
+    if options.workers > 1:
+        options.opened = None  # each worker opens the model
+    with open_output(options, in_blocks) as (file, written):
+        if sum(1 for _ in islice(items, written)) < written:
+            raise ValueError(f"--resume needs the same input. Received: fewer texts than {options.out} has results")
         with Progress(lines, options.command, counted) as progress:
-            chunks = _chunks(items, lines, note.results if note else 0)
-            for text, count, place in _computed(chunks, make, options, progress):
-                if note:
-                    note.begin(file)
+            for text, count, position in _computed(_chunks(items, lines), make, options, progress):
                 file.write(text.encode("utf-8"))
                 file.flush()
-                if note:
-                    note.update(place)
-                progress.update(count, place.position)
+                progress.update(count, position)
 
 
-class _Place(NamedTuple):
-    """A place in the input: how many items are before it, the bytes that were read, the SHA-256 of the items' lines."""
-
-    items: int
-    position: int
-    digest: str
-
-
-def _chunks(items, lines, count):
-    """Yields lists of some items, and the `_Place` after them. `count` items were read before."""
-    chunk, size, digest = [], 0, ""
+def _chunks(items, lines):
+    """Yields lists of some items, and the bytes of the lines that were read for them."""
+    chunk, size = [], 0
     for item in items:
         chunk.append(item)
-        size, digest = size + _length(item), lines.digest()  # before the rest of the input, empty lines for example
+        size += _length(item)
         if len(chunk) == _ITEMS or size >= _CHARACTERS:
-            count += len(chunk)
-            yield chunk, _Place(count, lines.position, digest)
+            yield chunk, lines.position
             chunk, size = [], 0
     if chunk:
-        yield chunk, _Place(count + len(chunk), lines.position, digest)
+        yield chunk, lines.position
 
 
 def _length(item):
@@ -155,14 +136,14 @@ def _length(item):
 
 
 def _computed(chunks, make, options, progress):
-    """Yields, in the order of the chunks, their results as one text, a number for the progress, and the place."""
+    """Yields, in the order of the chunks, the results as one text, a number for the progress, and the bytes read."""
     if options.workers > 1:
         yield from _computed_by_workers(chunks, make, options)
         return
     process = None
-    for items, place in chunks:
+    for items, position in chunks:
         process = process or make(options)
-        yield _as_text(process(items, progress.update)), 0, place
+        yield _as_text(process(items, progress.update)), 0, position
 
 
 def _as_text(results):
@@ -177,8 +158,8 @@ def _computed_by_workers(chunks, make, options):
     pool = ProcessPoolExecutor(options.workers, multiprocessing.get_context("spawn"), _begin_worker)
     running = deque()
     try:
-        for items, place in chunks:
-            running.append((pool.submit(_work, make, options, items), place))
+        for items, position in chunks:
+            running.append((pool.submit(_work, make, options, items), position))
             if len(running) == 2 * options.workers:
                 yield _result(*running.popleft())
         while running:
@@ -190,8 +171,8 @@ def _computed_by_workers(chunks, make, options):
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _result(future, place):
-    return (*future.result(), place)
+def _result(future, position):
+    return (*future.result(), position)
 
 
 def _begin_worker():

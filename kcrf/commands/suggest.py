@@ -7,6 +7,7 @@ import tempfile
 from array import array
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from kcrf.commands.model_input import add_model_options, add_standard_option, checked_input, checked_texts
@@ -68,11 +69,16 @@ def _suggest(options):
         check_out(options.out, options.file, options.overwrite)
     if options.format == "label-studio" and options.out and Path(options.out).suffix != ".json":
         raise ValueError(f"--format label-studio needs --out with a name that ends in .json. Received: {options.out}")
-    with checked_input(options, tuple(_TASKS)) as lines, _on_disk(lines) as lines:
+    from kcrf.tasks import TASKS
+
+    with checked_input(options, tuple(TASKS)) as lines, _on_disk(lines) as lines:
         labeled, texts = _labeled_texts(options), _Texts(lines, options)
-        model = _model(options)
+        with quick_import():
+            from kcrf.taggers import load_tagger
+
+            tagger = load_tagger(options.opened, options.standard)
         with Progress(lines, "suggest", "characters") as progress:
-            chosen = model.suggest(
+            chosen = tagger.suggest(
                 texts,
                 options.count,
                 options.strategy,
@@ -81,8 +87,7 @@ def _suggest(options):
                 lambda count: progress.update(count, lines.position),
             )
     _check_count(len(chosen), len(texts), options)
-    _, line_of = _TASKS[options.model_task]
-    _write(options, [line_of(options.format, suggestion) for suggestion in chosen])
+    _write(options, [_line(options, suggestion) for suggestion in chosen])
 
 
 def _check_count(chosen, total, options):
@@ -184,12 +189,11 @@ class _Named:
 
 def _function_of_line(options):
     """The function from a line to a text, pair of texts or sentence, as the model takes it."""
-    from kcrf.taggers.open_model import open_run
     from kcrf.tasks import task_of
     from kcrf.tasks.tokens import sentence_of_tokens
 
     task = task_of(options.model_task)
-    if task.output == "label" and open_run(options.model).read_config().config.facts.pairs:
+    if task.output == "label" and options.opened.read_config().config.facts.pairs:
         return lambda line: _pair(line, options.file or "<stdin>")
     return sentence_of_tokens if task.needs_tokens else str
 
@@ -208,97 +212,58 @@ def _labeled_texts(options):
     """The texts of the file --train, which is read with the options of the training set of the run."""
     if options.train is None:
         return []
-    from kcrf.taggers.open_model import open_run
     from kcrf.tasks import task_of
 
-    sources = (open_run(options.model).read_config().data or {}).get("sources") or {}
+    sources = (options.opened.read_config().data or {}).get("sources") or {}
     task, defaults = task_of(options.model_task), {"column": -1, "repair": True, "strip_tags": True, "fields": None}
     of_run = {name: sources[name] for name in task.file_options if sources.get(name) is not None}
     items = task.check("train", task.read_file(options.train, defaults | of_run))
     return ["\t".join(filter(None, getattr(item, "texts", (item.text,)))) for item in items]
 
 
-# -- models and what is written
+# -- what is written
 
 
-def _model(options):
-    """The tagger of the run, or its classifier."""
-    with quick_import():
-        from kcrf import taggers
-
-        tagger, _ = _TASKS[options.model_task]
-        standard = {} if options.standard is None else {"standard": options.standard}
-        return getattr(taggers, tagger)(options.model, **standard)
-
-
-def _entities(output_format, suggestion):
-    from kcrf.corpora.entities import entity_line
-
-    if output_format == "json":
-        entities = [{"start": e.start, "end": e.end, "label": e.label, "text": e.text} for e in suggestion.prediction]
-        return entity_line(suggestion.text, entities, **_uncertainty(suggestion))
-    return _pre_annotated(
-        output_format, suggestion, suggestion.text, [(e.start, e.end, e.label) for e in suggestion.prediction]
-    )
-
-
-def _words(output_format, suggestion):
-    from kcrf.files import json_line
-
-    pairs = [word if isinstance(word, tuple) else (word, "word") for word in suggestion.prediction]
-    if output_format == "json":
-        tags = {"tags": [tag for _, tag in pairs]} if pairs == suggestion.prediction else {}
-        return json_line(
-            {"text": suggestion.text, "words": [word for word, _ in pairs], **tags, **_uncertainty(suggestion)}
-        )
-    spans, end = [], 0
-    for word, tag in pairs:
-        start = suggestion.text.index(word, end)
-        end = start + len(word)
-        spans.append((start, end, tag))
-    return _pre_annotated(output_format, suggestion, suggestion.text, spans)
-
-
-def _tokens(output_format, suggestion):
-    from kcrf.corpora.tagged import tagged_line
-
-    text, extents = suggestion.text.text, suggestion.text.tokens
-    if output_format == "json":
-        return tagged_line(
-            [text[start:end] for start, end in extents], suggestion.prediction, **_uncertainty(suggestion)
-        )
-    spans = [(start, end, tag) for (start, end), tag in zip(extents, suggestion.prediction, strict=True)]
-    return _pre_annotated(output_format, suggestion, text, spans)
-
-
-def _label(output_format, suggestion):
+def _line(options, suggestion):
+    """A line of the output: the text with its predictions, as `kcrf train` reads it or for an annotation tool."""
     from kcrf.corpora.classified import classified_line
+    from kcrf.corpora.entities import entity_line
+    from kcrf.corpora.tagged import tagged_line
+    from kcrf.files import json_line
+    from kcrf.tasks import task_of
 
-    text, text_b = suggestion.text if isinstance(suggestion.text, tuple) else (suggestion.text, None)
-    if output_format == "json":
-        return classified_line(text, text_b, label=suggestion.prediction.label, **_uncertainty(suggestion))
-    if output_format == "doccano" and text_b is not None:
-        raise ValueError("--format doccano needs a run of single texts. Received: a run of pairs")
-    return _pre_annotated(output_format, suggestion, text, [], [suggestion.prediction.label], text_b)
+    if options.format != "json":
+        return _pre_annotated(options.format, suggestion)
+    text, found, score = suggestion.text, suggestion.prediction, {"uncertainty": round(suggestion.score, _DIGITS)}
+    task = task_of(options.model_task)
+    if task.output == "label":
+        return classified_line(*_texts(text), label=found.label, **score)
+    labels = [span.label for span in found]
+    if task.needs_tokens:
+        return tagged_line([span.text for span in found], labels, **score)
+    if options.model_task == "ner":
+        return entity_line(text, [replace(span, probability=None).as_dict() for span in found], **score)
+    tags = {"tags": labels} if task.has_word_classes else {}
+    return json_line({"text": text, "words": [span.text for span in found], **tags, **score})
 
 
-def _uncertainty(suggestion):
-    return {"uncertainty": round(suggestion.score, _DIGITS)}
+def _texts(text):
+    """A text and None, or a pair of texts."""
+    return text if isinstance(text, tuple) else (text, None)
 
 
-def _pre_annotated(output_format, suggestion, text, spans, labels=(), text_b=None):
+def _pre_annotated(output_format, suggestion):
+    """A suggestion as an annotation tool imports it."""
     from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line, label_studio_task
 
-    annotation = PreAnnotation(text, spans, labels, round(suggestion.score, _DIGITS), text_b)
+    text, text_b = _texts(getattr(suggestion.text, "text", suggestion.text))
+    found, score = suggestion.prediction, round(suggestion.score, _DIGITS)
+    if isinstance(found, list):
+        annotation = PreAnnotation(text, [(span.start, span.end, span.label or "word") for span in found], (), score)
+    else:
+        annotation = PreAnnotation(text, [], [found.label], score, text_b)
     if output_format == "doccano":
+        if text_b is not None:
+            raise ValueError("--format doccano needs a run of single texts. Received: a run of pairs")
         return doccano_line(annotation)
     return label_studio_task(annotation, round(math.exp(-suggestion.score), _DIGITS))
-
-
-_TASKS = {  # the class in `kcrf.taggers` that uses the models of a task, and the function that writes a suggestion
-    "cws": ("WordSegmenter", _words),
-    "ner": ("EntityRecognizer", _entities),
-    "pos": ("TokenTagger", _tokens),
-    "cws-pos": ("WordSegmenter", _words),
-    "classify": ("TextClassifier", _label),
-}

@@ -15,7 +15,7 @@ def add_tag(commands):
 def _add_options(parser):
     parser.epilog = (
         "The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;\n"
-        "with --top-k also `alternatives`: the K most probable analyses, each with its probability. For pos, a JSON\n"
+        "with --k-best also `alternatives`: the K most probable analyses, each with its probability. For pos, a JSON\n"
         "object has the tokens of a sentence, their tags, and the probabilities of these.\n\n"
         "examples:\n  echo 李雷住在上海。 | kcrf tag --model runs/people\n"
         "  kcrf tag --model runs/english --input conll test.conll > found.jsonl\n"
@@ -36,7 +36,7 @@ def _add_options(parser):
         "after each sentence; needs tokens as the input. [%(default)s]",
     )
     parser.add_argument(
-        "--top-k", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"
+        "--k-best", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"
     )
     parser.add_argument(
         "--min-probability",
@@ -63,7 +63,7 @@ def _tag(options):
 def _check_formats(options, task):
     """Sets the format of the input, and refuses options that the task of the model has no use for."""
     options.input = options.input or ("tokens" if task.needs_tokens else "text")
-    for name in ("top_k", "min_probability"):
+    for name in ("k_best", "min_probability"):
         if task.needs_tokens and getattr(options, name) is not None:
             raise ValueError(
                 f"--{name.replace('_', '-')} needs a run of --task ner. Received: one of --task {task.name}"
@@ -71,8 +71,8 @@ def _check_formats(options, task):
     if options.input == "text" and (task.needs_tokens or options.output == "conll"):
         reason = f"a run of --task {task.name}" if task.needs_tokens else "--output conll"
         raise ValueError(f"{reason} needs --input tokens or conll. Received: --input text")
-    if options.top_k is not None and options.output == "conll":
-        raise ValueError("--top-k needs --output json. Received: --output conll")
+    if options.k_best is not None and options.output == "conll":
+        raise ValueError("--k-best needs --output json. Received: --output conll")
 
 
 def _tagging(options):
@@ -82,17 +82,17 @@ def _tagging(options):
     with quick_import():
         from kcrf.taggers import TokenTagger
 
-        tagger = TokenTagger(options.model)
+        tagger = TokenTagger(options.opened or options.model)
 
     def process(sentences, on_batch):
         tokens = [[s.text[start:end] for start, end in s.tokens] for s in sentences]
+        predictions = tagger.predict(sentences, options.batch_size, on_batch)
+        labels = [[span.label for span in spans] for spans in predictions]
         if options.output == "conll":
-            tags = tagger.tag_batch(sentences, options.batch_size, on_batch)
-            return ["".join(f"{line}\n" for line in tagged_lines(*pair)[:-1]) for pair in zip(tokens, tags)]
-        predictions = tagger.tag_batch_with_confidence(sentences, options.batch_size, on_batch)
+            return ["".join(f"{line}\n" for line in tagged_lines(*pair)[:-1]) for pair in zip(tokens, labels)]
         return [
-            tagged_line(words, [tag for tag, _ in tags], confidences=[round(p, 6) for _, p in tags])
-            for words, tags in zip(tokens, predictions)
+            tagged_line(words, tags, probabilities=[round(span.probability, 6) for span in spans])
+            for words, tags, spans in zip(tokens, labels, predictions)
         ]
 
     return process
@@ -105,19 +105,19 @@ def _recognizing(options):
     with quick_import():
         from kcrf.taggers import EntityRecognizer
 
-        recognizer = EntityRecognizer(options.model, options.min_probability)
+        recognizer = EntityRecognizer(options.opened or options.model, options.min_probability)
 
     def process(sentences, on_batch):
-        predictions = recognizer.recognize_batch(sentences, options.batch_size, on_batch)
+        predictions = recognizer.predict(sentences, options.batch_size, on_batch)
         if options.output == "conll":
             return [_columns(*pair) for pair in zip(sentences, predictions, strict=True)]
         texts = [sentence if isinstance(sentence, str) else sentence.text for sentence in sentences]
-        entities_of_texts = [list(map(_members, entities)) for entities in predictions]
-        if options.top_k is None:
+        entities_of_texts = list(map(_members, predictions))
+        if options.k_best is None:
             return list(map(entity_line, texts, entities_of_texts))
         alternatives_of_texts = [
-            [{"probability": round(p, 6), "entities": list(map(_members, entities))} for entities, p in best]
-            for best in recognizer.k_best_batch(sentences, options.top_k, options.batch_size)
+            [{"probability": round(p, 6), "entities": _members(spans)} for spans, p in best]
+            for best in recognizer.k_best_batch(sentences, options.k_best, options.batch_size)
         ]
         return [
             entity_line(text, entities, alternatives=alternatives)
@@ -127,22 +127,18 @@ def _recognizing(options):
     return process
 
 
-def _columns(sentence, entities):
+def _columns(sentence, spans):
     """The block of CoNLL lines for a `Sentence` with tokens."""
     from dataclasses import replace
 
     from kcrf.corpora.conll import conll_lines
 
-    spans = [(entity.start, entity.end, entity.label) for entity in entities]
-    return "".join(f"{line}\n" for line in conll_lines(replace(sentence, spans=spans))[:-1])
+    lines = conll_lines(replace(sentence, spans=[span.key for span in spans]))
+    return "".join(f"{line}\n" for line in lines[:-1])
 
 
-def _members(entity):
-    """The members of the object that is written for an `Entity`."""
-    from dataclasses import asdict
-
-    confidence = entity.confidence
-    return {**asdict(entity), "confidence": None if confidence is None else round(confidence, 6)}
+def _members(spans):
+    return [span.as_dict() for span in spans]
 
 
 def _inputs(lines, kind):

@@ -8,7 +8,7 @@ from kcrf.progress_bars import print_note
 
 _SIGNS = r"/_#|\\:^@／＿｜＃"
 _CLASS = r"[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)*"
-# PKU brackets compounds and gives them a class, too: [中国/ns 人民/n]nt. `kcrf segment --confidence` writes 天气/0.987.
+# PKU brackets compounds and gives them a class, too: [中国/ns 人民/n]nt. `kcrf segment` may write 天气/0.987.
 _WORD_WITH_CLASS = re.compile(
     rf"(?:\[(?=[^{_SIGNS}\]][^\]]*[{_SIGNS}(（]))?(?P<word>.+)"
     rf"(?:(?P<sign>[{_SIGNS}])(?:{_CLASS}(?:\]/?[A-Za-z]+)?|[01]\.[0-9]+)|(?P<bracket>[(（]){_CLASS}[)）])"

@@ -1,4 +1,4 @@
-"""The networks of `Tagger` and `Classifier` with Keras models: arrays in, arrays out."""
+"""The networks of taggers and classifiers with Keras models: arrays in, arrays out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.networks.classification import build_classifier
 from kcrf.networks.network import Arrays, ClassificationNetwork, KerasNetwork
 from kcrf.networks.tagging import build_network, crf_of, mask_of, output_of_standard
-from kcrf.networks.temperature import best_temperature
+from kcrf.networks.temperature import FEWEST_TAGS, most_likely_temperature
 from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.runs.setup import Setup
@@ -19,6 +19,7 @@ from kcrf.tags import TagScheme
 
 _ALLOWED = "allowed"  # an input of the decoder
 _ROWS = 64  # of a batch of emissions
+_IMPOSSIBLE = crf.FORBIDDEN / 2  # a log likelihood below this: the constraints forbid the tags
 
 
 class KerasTaggingNetwork:
@@ -70,7 +71,9 @@ class KerasTaggingNetwork:
         """The entropy of the tag sequences of each row in nats, `(rows,)`."""
         return ops.convert_to_numpy(crf.entropy(self._chain(scores)))
 
-    def span_confidences(self, scores: np.ndarray, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
+    def span_probabilities(
+        self, scores: np.ndarray, spans: Sequence[Sequence[tuple[Any, ...]]]
+    ) -> Sequence[np.ndarray]:
         """As `ConditionalRandomField.span_confidence`."""
         return self._crf.span_confidence(scores, spans, self.scheme, self.temperature)
 
@@ -107,6 +110,28 @@ class KerasTaggingNetwork:
     def emissions(self, inputs: Arrays) -> np.ndarray:
         """The emission scores of a batch, `(batch, time, tags)`."""
         return ops.convert_to_numpy(self.model.predict_on_batch(inputs))
+
+
+def best_temperature(layer: Any, emissions: np.ndarray, tags: np.ndarray) -> float:
+    """The temperature from 0.5 to 4 under which tags are most probable.
+
+    Args:
+        layer: The `ConditionalRandomField`.
+        emissions: The output of the layer, `(batch, time, tags)`.
+        tags: `(batch, time)`, negative for unknown tags.
+
+    Returns:
+        A float with two decimals; 1 if there are fewer than 1,000 known tags.
+    """
+
+    def likelihoods(temperature: float) -> np.ndarray:
+        return ops.convert_to_numpy(crf.log_likelihood(layer.chain(emissions).divided(temperature), tags))
+
+    legal = likelihoods(1.0) > _IMPOSSIBLE  # (batch,)
+    emissions, tags = emissions[legal], tags[legal]
+    if np.sum(tags >= 0) < FEWEST_TAGS:
+        return 1.0
+    return most_likely_temperature(lambda temperature: likelihoods(temperature).sum())
 
 
 class KerasClassificationNetwork:

@@ -1,4 +1,4 @@
-"""The network of `Tagger` with a linear model: arrays in, arrays out. Needs NumPy only."""
+"""The network of a tagger with a linear model: arrays in, arrays out. Needs NumPy only."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -8,9 +8,9 @@ import numpy as np
 
 from kcrf.chains import Packing
 from kcrf.linear import LinearBatch, LinearModel, log_likelihood
-from kcrf.networks.golden_section import FEWEST_TAGS, most_likely_temperature
+from kcrf.networks.array_networks import PosteriorNetwork, Scores
 from kcrf.networks.network import Arrays, TaggingNetwork
-from kcrf.networks.posterior_networks import PosteriorNetwork, Scores
+from kcrf.networks.temperature import FEWEST_TAGS, most_likely_temperature
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunFolder
 from kcrf.runs.exported import LinearFile

@@ -1,4 +1,4 @@
-"""The protocols of networks, with which `Tagger` and `Classifier` compute. Needs NumPy only."""
+"""The protocols of networks, with which taggers and classifiers compute. Needs NumPy only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -44,7 +44,7 @@ class TaggingNetwork(Protocol):
     def entropies(self, scores: Any) -> np.ndarray:
         """The entropy of the tag sequences of each row in nats, `(rows,)`."""
 
-    def span_confidences(self, scores: Any, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
+    def span_probabilities(self, scores: Any, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
         """For each row an array with the posterior probability of each span. Spans are in positions."""
 
     def best_paths(self, scores: Any, k: int) -> tuple[np.ndarray, np.ndarray]:

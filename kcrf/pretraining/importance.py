@@ -15,9 +15,8 @@ from kcrf.progress_bars import bar
 from kcrf.readers.windows import windows
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import is_exported
-from kcrf.taggers.classifier import TextClassifier, load_classifier
-from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import TextClassifier, load_tagger
+from kcrf.taggers.spans import Part
 from kcrf.tokenizers.vocabularies import continues_word
 
 IMPORTANT = "important"  # the label of the words that `important_words` finds
@@ -46,9 +45,7 @@ class TaskModel:
                 raise ValueError(
                     f"{run_dir}: needs a model that gives labels to single texts. Received: one of {received}"
                 )
-            self._model = load_classifier(run_dir)
-        else:
-            self._model = load_tagger(run_dir)
+        self._model: Any = load_tagger(run_dir)
 
     def importance(self, lines: Sequence[str], words: Sequence[Any]) -> list[np.ndarray]:
         """The importance of each word.
@@ -72,7 +69,7 @@ class TaskModel:
     def _probabilities(self, lines: Sequence[str]) -> list[np.ndarray]:
         """For each line an array with the probability that each character is in an important word."""
         probabilities = []
-        for line, (units, marginals) in zip(lines, self._model.marginals(lines), strict=True):
+        for line, (units, marginals) in zip(lines, self._model.decoder.marginals(_parts(lines)), strict=True):
             of_line = np.zeros(len(line))
             for (start, end), outside in zip(units, marginals[:, 0]):
                 of_line[start:end] = 1 - outside
@@ -84,11 +81,13 @@ class TaskModel:
         return np.concatenate([np.zeros(0), *map(self._entropies_of_part, parts)])
 
     def _entropies_of_part(self, texts: Sequence[str]) -> np.ndarray:
-        if isinstance(self._model, Tagger):
-            return self._model.entropies(texts)
-        predictions = self._model.classify([(text, None) for text in texts])
-        shares = np.array([list(prediction.probabilities.values()) for prediction in predictions])  # (texts, labels)
-        return -(shares * np.log(np.maximum(shares, 1e-30))).sum(axis=1)
+        if isinstance(self._model, TextClassifier):
+            return self._model.uncertainties(texts)
+        return self._model.decoder.uncertainties(_parts(texts))[0]
+
+
+def _parts(texts: Sequence[str]) -> list[Part]:
+    return [Part(text, []) for text in texts]
 
 
 def _in_windows(line: str, words: Any) -> Iterator[tuple[str, int, int]]:
@@ -151,7 +150,7 @@ def _probabilities_of_labels(
     classifier: TextClassifier, examples: Sequence[Example], texts: Sequence[str], batch_size: int
 ) -> list[float]:
     """The probabilities of the labels of examples, for other texts."""
-    predictions = classifier.classify_batch(texts, batch_size)
+    predictions = classifier.predict(texts, batch_size)
     return [prediction.probabilities[example.label] for prediction, example in zip(predictions, examples, strict=True)]
 
 

@@ -90,7 +90,7 @@ def _prediction(sentence: Sentence, predicted: Any) -> dict[str, Any]:
     return {
         "text": sentence.text,
         "gold": [[start, end, *(label or [""])] for start, end, *label in sentence.spans],
-        "found": [[start, end, *(label or [""]), round(confidence, 6)] for start, end, *label, confidence in predicted],
+        "found": [[start, end, *(label or [""]), round(p, 6)] for start, end, *label, p in predicted],
         **standard,
     }
 
@@ -128,7 +128,7 @@ def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
         predicted = [(int(start), int(end), str(label), float(p)) for start, end, label, p in sentence["found"]]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path}:{line}: needs text, gold [[start, end, label], ...] and found [[start, end, label, confidence], "
+            f"{path}:{line}: needs text, gold [[start, end, label], ...] and found [[start, end, label, probability], "
             f"...]. Received: {in_words(error)}"
         ) from None
     for span in gold + predicted:

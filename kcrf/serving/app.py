@@ -29,7 +29,6 @@ _SUMMARIES = {
     "/pos": "Predicts the class of each token.",
     "/classify": "Classifies texts or pairs of texts: a label, or a number.",
 }
-_ALIASES = {"/tag": "/recognize"}  # paths of earlier versions
 _REASONS = {
     400: "The body is not JSON.",
     404: "There is no such model.",
@@ -48,7 +47,7 @@ _PAGE = {
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
-_HIDDEN = {"/page.css", "/page.js", *_ALIASES.values()}
+_HIDDEN = {"/page.css", "/page.js"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -138,7 +137,7 @@ def _add_path(app, path, request_model, models, batchers, metrics):
         model = _select(path, by_name, received.model, getattr(received, "standard", None))
         texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(received.texts)]
         try:
-            future = batchers[model.name].submit(texts, getattr(received, "top_k", 0))
+            future = batchers[model.name].submit(texts, getattr(received, "k_best", 0))
         except QueueFull:
             metrics.refused.labels(model.name).inc()
             raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
@@ -146,18 +145,16 @@ def _add_path(app, path, request_model, models, batchers, metrics):
             raise HTTPException(503, "The server is stopping", {"Retry-After": "1"}) from None
         return _Json({"model": model.name, "results": await asyncio.wrap_future(future)})
 
-    for address in [path, *([_ALIASES[path]] if path in _ALIASES else [])]:
-        app.add_api_route(
-            address,
-            answer,
-            methods=["POST"],
-            summary=_SUMMARIES[path],
-            operation_id=address[1:],
-            deprecated=address != path or None,
-            response_model=RESPONSES[path],
-            response_model_exclude_none=True,
-            responses={status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()},
-        )
+    app.add_api_route(
+        path,
+        answer,
+        methods=["POST"],
+        summary=_SUMMARIES[path],
+        operation_id=path[1:],
+        response_model=RESPONSES[path],
+        response_model_exclude_none=True,
+        responses={status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()},
+    )
 
 
 def _select(path, models, name, standard):

@@ -16,7 +16,7 @@ class Limits:
         waiting: Maximum number of texts that wait for a model; a single request may have more. A text counts once for
             each 128 characters that it has or begins.
         batch: Maximum number of texts in a batch, counted the same way.
-        top_k: Maximum number of alternatives.
+        k_best: Maximum number of alternatives.
         seconds: Time that a client may take to send a body.
     """
 
@@ -25,7 +25,7 @@ class Limits:
     length: int = 10_000
     waiting: int = 2_000
     batch: int = 64
-    top_k: int = 20
+    k_best: int = 20
     seconds: float = 30.0
 
     def __post_init__(self):

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
-from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
+from kcrf.runs import RunConfig
+from kcrf.taggers import Classification, Span, TextClassifier, TokenTagger, load_tagger
 from kcrf.taggers.open_model import open_run
 from kcrf.tasks.tokens import sentence_of_tokens
 
+_PATHS = {"cws": "/segment", "ner": "/tag", "pos": "/pos", "cws-pos": "/segment", "classify": "/classify"}  # by task
+_MEMBERS = {"cws": "words", "ner": "entities", "pos": "tokens"}  # of an answer
 _WARM_UP = "今天天气真好。"  # any text: what a backend compiles depends on the length alone
 
 
@@ -17,133 +19,29 @@ class LoadedBeforeFork(Exception):
     """A model was loaded in another process: the threads of its backend are not in this one."""
 
 
-class _Service(Protocol):
-    """Answers requests with a model, which it loads from a run folder or an exported file.
-
-    Attributes:
-        path: The path of its requests.
-    """
-
-    path: str
-
-    def __init__(self, run_dir: str | PathLike[str]) -> None: ...
-
-    def compute(self, texts: list[Any], top_k: int) -> list[dict[str, Any]]:
-        """The answer for each text, with `top_k` alternatives if there are any."""
+def _answers(tagger: Any, texts: list[Any], k_best: int) -> list[dict[str, Any]]:
+    """The answer for each text: its words, entities or tokens, with `k_best` alternatives; or its label."""
+    if isinstance(tagger, TextClassifier):
+        return [_label(prediction) for prediction in tagger.predict(texts)]
+    name = _MEMBERS[tagger.tasks[0]]
+    if isinstance(tagger, TokenTagger):
+        texts = list(map(sentence_of_tokens, texts))
+    answers = [{name: _members(spans)} for spans in tagger.predict(texts)]
+    for answer, analyses in zip(answers, tagger.k_best_batch(texts, k_best) if k_best else []):
+        answer["alternatives"] = [{"probability": round(p, 6), name: _members(spans)} for spans, p in analyses]
+    return answers
 
 
-class _Segmenter:
-    """Answers with words, and with their classes if the model has classes."""
-
-    path = "/segment"
-
-    def __init__(self, run_dir, standard=None):
-        self._model = WordSegmenter(run_dir, standard=standard)
-        self._has_classes = bool(self._model.classes)
-
-    def compute(self, texts, top_k):
-        """The answer for each text, a dict."""
-        sentences = self._model.segment_batch_with_confidence(texts, tags=self._has_classes)
-        answers = [{"words": _words(text, words)} for text, words in zip(texts, sentences, strict=True)]
-        alternatives = self._model.k_best_batch(texts, top_k, tags=self._has_classes) if top_k else []
-        for text, answer, paths in zip(texts, answers, alternatives):
-            answer["alternatives"] = [{"probability": round(p, 6), "words": _words(text, words)} for words, p in paths]
-        return answers
+def _members(spans: list[Span]) -> list[dict[str, Any]]:
+    return [span.as_dict() for span in spans]
 
 
-def _words(text, words):
-    """Dicts of words with their places in the text, white space left out.
-
-    Args:
-        text: A string.
-        words: Strings, or tuples of a word, its class if the model has classes, and its probability if there is one.
-    """
-    members, end = [], 0
-    for word, *values in ((word,) if isinstance(word, str) else word for word in words):
-        start = text.index(word, end)
-        end = start + len(word)
-        members.append({"text": word, "start": start, "end": end})
-        for value in values:
-            members[-1] |= {"label": value} if isinstance(value, str) else {"confidence": round(value, 6)}
-    return members
-
-
-class _Recognizer:
-    """Answers with entities."""
-
-    path = "/tag"
-
-    def __init__(self, run_dir):
-        self._model = EntityRecognizer(run_dir)
-
-    def compute(self, texts, top_k):
-        """The answer for each text, a dict."""
-        answers = [{"entities": list(map(_entity, entities))} for entities in self._model.recognize_batch(texts)]
-        alternatives = self._model.k_best_batch(texts, top_k) if top_k else []
-        for answer, paths in zip(answers, alternatives):
-            answer["alternatives"] = [
-                {"probability": round(p, 6), "entities": list(map(_entity, entities))} for entities, p in paths
-            ]
-        return answers
-
-
-def _entity(entity):
-    members = asdict(entity)
-    confidence = members.pop("confidence")
-    return members if confidence is None else {**members, "confidence": round(confidence, 6)}
-
-
-class _TokenTagger:
-    """Answers with the tokens, which white space separates, and their classes."""
-
-    path = "/pos"
-
-    def __init__(self, run_dir):
-        self._model = TokenTagger(run_dir)
-
-    def compute(self, texts, top_k):
-        """The answer for each text, a dict."""
-        sentences = list(map(sentence_of_tokens, texts))
-        tags_of_texts = self._model.tag_batch_with_confidence(sentences)
-        return [
-            {"tokens": list(map(_token, [s.text] * len(row), s.tokens, row))}
-            for s, row in zip(sentences, tags_of_texts)
-        ]
-
-
-def _token(text, extent, tag):
-    start, end = extent
-    return {"text": text[start:end], "start": start, "end": end, "label": tag[0], "confidence": round(tag[1], 6)}
-
-
-class _Classifier:
-    """Answers with a label, or a number."""
-
-    path = "/classify"
-
-    def __init__(self, run_dir):
-        self._model = TextClassifier(run_dir)
-
-    def compute(self, texts, top_k):
-        """The answer for each text, or pair of texts, a dict."""
-        return [_label(prediction) for prediction in self._model.classify_batch(texts)]
-
-
-def _label(prediction):
+def _label(prediction: Classification) -> dict[str, Any]:
     return {
         "label": prediction.label,
         "probability": None if prediction.probability is None else round(prediction.probability, 6),
         "probabilities": {label: round(p, 6) for label, p in prediction.probabilities.items()},
     }
-
-
-_SERVICES: dict[str, type[_Service]] = {  # by task
-    "cws": _Segmenter,
-    "ner": _Recognizer,
-    "pos": _TokenTagger,
-    "cws-pos": _Segmenter,
-    "classify": _Classifier,
-}
 
 
 class ServedModel:
@@ -152,6 +50,7 @@ class ServedModel:
     Args:
         name: Its name.
         run_dir: Its run folder or exported file.
+        config: Its configuration.
         standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
 
     Attributes:
@@ -163,17 +62,15 @@ class ServedModel:
         pairs: Whether it classifies pairs of texts.
     """
 
-    def __init__(self, name: str, run_dir: str | PathLike[str], standard: str | None = None) -> None:
-        config = open_run(run_dir).read_config().config
+    def __init__(self, name: str, run_dir: str | PathLike[str], config: RunConfig, standard: str | None = None) -> None:
         self.name, self.run, self.standard = f"{name}:{standard}" if standard else name, name, standard
         self.task = config.data.task
-        self._service = _SERVICES[self.task]
-        self.path = self._service.path
+        self.path = _PATHS[self.task]
         self.labels = list(config.data.labels or config.data.types)
         self.pairs = config.facts.pairs
         self._run_dir = run_dir
         self._process: int | None = None
-        self._model: Any = None
+        self._tagger: Any = None
 
     def load(self) -> None:
         """Loads the network, unless it is loaded. Backends start threads then, so a process loads it after it forks.
@@ -182,20 +79,19 @@ class ServedModel:
             FileNotFoundError: A file is missing.
             ValueError: A file is damaged, or was written by a newer version.
         """
-        if self._model is None:
-            standard = {"standard": self.standard} if self.standard else {}
-            self._model, self._process = self._service(self._run_dir, **standard), os.getpid()
+        if self._tagger is None:
+            self._tagger, self._process = load_tagger(self._run_dir, self.standard), os.getpid()
 
     def is_usable(self) -> bool:
         """Whether it can compute here: it is not loaded yet, or this process has loaded it."""
         return self._process in (None, os.getpid())
 
-    def compute(self, texts: list, top_k: int) -> list[dict]:
+    def compute(self, texts: list[Any], k_best: int) -> list[dict[str, Any]]:
         """The answer for each text.
 
         Args:
             texts: Strings; tuples of two for a model of pairs.
-            top_k: The number of alternatives to add.
+            k_best: The number of alternatives to add.
 
         Raises:
             LoadedBeforeFork: Another process has loaded the model.
@@ -205,7 +101,7 @@ class ServedModel:
                 f"The model {self.name} was loaded before this process was forked. Fork first, then load it"
             )
         self.load()
-        return self._model.compute(texts, top_k)
+        return _answers(self._tagger, texts, k_best)
 
     def warm_up(self) -> None:
         """Computes a few texts, so that the first requests do not wait for a backend to begin.
@@ -230,9 +126,10 @@ def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedMode
         FileNotFoundError: A run folder, or its settings, is missing.
         ValueError: A run was written by a newer version, or its settings are damaged.
     """
-    models = (
-        ServedModel(name, run_dir, standard)
-        for name, run_dir in runs.items()
-        for standard in open_run(run_dir).read_config().config.data.standards or (None,)
-    )
-    return {model.name: model for model in models}
+    models = {}
+    for name, run_dir in runs.items():
+        config = open_run(run_dir).read_config().config
+        for standard in config.data.standards or (None,):
+            model = ServedModel(name, run_dir, config, standard)
+            models[model.name] = model
+    return models

@@ -4,7 +4,7 @@
 const PAUSE = 120; // milliseconds without a key before a request
 const AGAIN = 1000; // milliseconds before a request that was refused because the server is busy is sent again
 const ALTERNATIVES = 4; // with the most probable one
-const DOUBT = 0.9; // confidences below it stand out
+const DOUBT = 0.9; // probabilities below it stand out
 const KINDS = { cws: "words", "cws-pos": "words", ner: "entities", pos: "tokens", classify: "label" };
 const EXAMPLES = {
   cws: ["研究生命的起源。", "南京市长江大桥昨天通车了。", "他从马上跳下来。"],
@@ -70,7 +70,7 @@ async function send() {
   }
   const controller = (running = new AbortController());
   const body = { model: model.name, texts: [model.pairs ? texts : text] };
-  if (["cws", "cws-pos", "ner"].includes(model.task)) body.top_k = ALTERNATIVES;
+  if (["cws", "cws-pos", "ner"].includes(model.task)) body.k_best = ALTERNATIVES;
   const start = performance.now();
   try {
     const answer = await fetch(model.path.slice(1), {
@@ -133,11 +133,11 @@ function marked(characters, spans, show) {
 }
 
 function piece(span, number) {
-  const confidence = element("small", span.confidence < DOUBT ? "doubt" : "", percent(span.confidence));
-  const box = element("span", "piece", visible(span.text), confidence);
-  if (span.label) confidence.prepend(`${span.label} `);
+  const probability = element("small", span.probability < DOUBT ? "doubt" : "", percent(span.probability));
+  const box = element("span", "piece", visible(span.text), probability);
+  if (span.label) probability.prepend(`${span.label} `);
   box.style.setProperty("--hue", hue(span.label, number));
-  box.style.setProperty("--confidence", span.confidence.toFixed(2));
+  box.style.setProperty("--probability", span.probability.toFixed(2));
   return box;
 }
 

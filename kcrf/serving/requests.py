@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 _CONFIG = ConfigDict(extra="forbid", strict=True)
 _MODEL = "The name of a model, as `/models` lists them. By default the first one for this path."
 _STANDARD = "The segmentation standard, for a model of several."
-_TOP_K = "Number of most probable analyses to add as `alternatives`."
+_K_BEST = "Number of most probable analyses to add as `alternatives`."
 
 
 def request_models(limits):
@@ -18,12 +18,12 @@ def request_models(limits):
     """
     text = Annotated[str, Field(max_length=limits.length)]
     pair = Annotated[list[text], Field(min_length=2, max_length=2)]
-    top_k = (int, Field(0, ge=0, le=limits.top_k, description=_TOP_K))
+    k_best = (int, Field(0, ge=0, le=limits.k_best, description=_K_BEST))
     standard = (str | None, Field(None, description=_STANDARD))
     pairs = "Texts; or pairs of texts, as lists of two strings, for a model that was trained on pairs."
     return {
-        "/segment": _model("SegmentRequest", limits, text, "Texts to segment.", top_k=top_k, standard=standard),
-        "/tag": _model("TagRequest", limits, text, "Texts whose entities to recognize.", top_k=top_k),
+        "/segment": _model("SegmentRequest", limits, text, "Texts to segment.", k_best=k_best, standard=standard),
+        "/tag": _model("TagRequest", limits, text, "Texts whose entities to recognize.", k_best=k_best),
         "/pos": _model("PosRequest", limits, text, "Texts to tag, with spaces between the tokens."),
         "/classify": _model("ClassifyRequest", limits, text | pair, pairs),
     }

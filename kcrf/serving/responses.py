@@ -1,75 +1,56 @@
 """The members of responses, for FastAPI to describe."""
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 _START = "Its first character, counted from 0 in Unicode code points."
 _END = "The character after its last one."
-_CONFIDENCE = "The posterior probability of exactly this span with its label. Not in alternatives."
+_PROBABILITY = "The posterior probability of exactly this span with its label. Not in alternatives."
 _TOGETHER = "The joint probability of the whole analysis."
+_ALTERNATIVES = "Best first, if `k_best` is above 0."
 
 
-class Word(BaseModel):
-    """A word and its place in the text. White space belongs to no word."""
-
-    text: str
-    start: int = Field(description=_START)
-    end: int = Field(description=_END)
-    label: str | None = Field(None, description="The class of the word, if the model has classes.")
-    confidence: float | None = Field(None, description=_CONFIDENCE)
-
-
-class Entity(BaseModel):
-    """An entity and its place in the text."""
+class Span(BaseModel):
+    """A word, an entity or a token, and its place in the text. White space belongs to no word."""
 
     start: int = Field(description=_START)
     end: int = Field(description=_END)
-    label: str
     text: str
-    confidence: float | None = Field(None, description=_CONFIDENCE)
+    label: str | None = Field(None, description="The entity type, or the class of the word or token.")
+    probability: float | None = Field(None, description=_PROBABILITY)
 
 
 class Segmentation(BaseModel):
     """One of the most probable segmentations of a text."""
 
     probability: float = Field(description=_TOGETHER)
-    words: list[Word]
+    words: list[Span]
 
 
 class Analysis(BaseModel):
     """One of the most probable sets of entities of a text."""
 
     probability: float = Field(description=_TOGETHER)
-    entities: list[Entity]
+    entities: list[Span]
 
 
 class Words(BaseModel):
     """The words of a text."""
 
-    words: list[Word]
-    alternatives: list[Segmentation] | None = Field(None, description="Best first, if `top_k` is above 0.")
+    words: list[Span]
+    alternatives: list[Segmentation] | None = Field(None, description=_ALTERNATIVES)
 
 
 class Entities(BaseModel):
     """The entities of a text."""
 
-    entities: list[Entity]
-    alternatives: list[Analysis] | None = Field(None, description="Best first, if `top_k` is above 0.")
-
-
-class Token(BaseModel):
-    """A token of a text, and its class."""
-
-    text: str
-    start: int = Field(description=_START)
-    end: int = Field(description=_END)
-    label: str
-    confidence: float = Field(description="The posterior probability of the class.")
+    entities: list[Span]
+    alternatives: list[Analysis] | None = Field(None, description=_ALTERNATIVES)
 
 
 class Tokens(BaseModel):
     """The tokens of a text."""
 
-    tokens: list[Token]
+    tokens: list[Span]
 
 
 class Label(BaseModel):
@@ -78,34 +59,6 @@ class Label(BaseModel):
     label: str | float
     probability: float | None = Field(description="Of the label. null for a number.")
     probabilities: dict[str, float] = Field(description="Of each label. Empty for a number.")
-
-
-class SegmentResponse(BaseModel):
-    """The results of the texts, in their order."""
-
-    model: str
-    results: list[Words]
-
-
-class TagResponse(BaseModel):
-    """The results of the texts, in their order."""
-
-    model: str
-    results: list[Entities]
-
-
-class PosResponse(BaseModel):
-    """The results of the texts, in their order."""
-
-    model: str
-    results: list[Tokens]
-
-
-class ClassifyResponse(BaseModel):
-    """The results of the texts, in their order."""
-
-    model: str
-    results: list[Label]
 
 
 class Problem(BaseModel):
@@ -141,4 +94,14 @@ class Health(BaseModel):
     version: str
 
 
-RESPONSES = {"/segment": SegmentResponse, "/tag": TagResponse, "/pos": PosResponse, "/classify": ClassifyResponse}
+def _response(name: str, result: type[BaseModel]) -> type[BaseModel]:
+    """The results of the texts, in their order."""
+    return create_model(name, model=(str, ...), results=(list[result], ...))  # type: ignore[valid-type]
+
+
+RESPONSES = {
+    "/segment": _response("SegmentResponse", Words),
+    "/tag": _response("TagResponse", Entities),
+    "/pos": _response("PosResponse", Tokens),
+    "/classify": _response("ClassifyResponse", Label),
+}

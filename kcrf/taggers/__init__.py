@@ -1,9 +1,10 @@
 """Uses trained models: word segmentation, named entities, token tagging, text classification, with probabilities."""
 
-from kcrf.taggers.classifier import Classification, TextClassifier
-from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.entity_recognizer import Entity, EntityRecognizer
-from kcrf.taggers.suggestions import Suggestion
+from kcrf.taggers.entity_recognizer import EntityRecognizer
+from kcrf.taggers.load import load_tagger
+from kcrf.taggers.spans import Span
+from kcrf.taggers.tagger import Tagger
+from kcrf.taggers.text_classifier import Classification, TextClassifier
 from kcrf.taggers.token_tagger import TokenTagger
 from kcrf.taggers.word_segmenter import WordSegmenter
 
@@ -12,7 +13,8 @@ __all__ = [
     "EntityRecognizer",
     "TokenTagger",
     "TextClassifier",
-    "Classification",
-    "Entity",
+    "load_tagger",
     "Tagger",
+    "Span",
+    "Classification",
 ]

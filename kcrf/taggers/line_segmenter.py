@@ -9,7 +9,7 @@ from kcrf.readers.code_points import BOUNDARY, code_points
 from kcrf.readers.ngrams import REACH, columns_of_text, hashed
 from kcrf.readers.padding import BUCKETS
 from kcrf.readers.windows import windows
-from kcrf.taggers.span_constraints import latin_runs
+from kcrf.taggers.constraints import latin_runs
 
 _GAP = BOUNDARY * REACH
 _SPACE, _LINE_END = ord(" "), ord("\n")
@@ -17,7 +17,7 @@ _CHARACTERS = 1 << 17  # of a batch: its arrays fit into the cache of a processo
 
 
 class LineSegmenter:
-    """Segments texts like `Tagger.spans`, with array operations on many texts at once.
+    """Segments texts like `Decoder.spans`, with array operations on many texts at once.
 
     Args:
         network: A `LinearTaggingNetwork` with constraints.

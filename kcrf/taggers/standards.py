@@ -1,77 +1,83 @@
-"""Tags sentences of several segmentation standards, each by the tagger of its standard. Needs no Keras."""
+"""Tags sentences of several segmentation standards, each by the segmenter of its standard. Needs no Keras."""
 
+from collections.abc import Mapping, Sequence
 from statistics import mean
+from typing import Any
 
+from kcrf.corpora import Sentence
 from kcrf.corpora.sentences import for_each_standard
+from kcrf.taggers.spans import Span
+from kcrf.taggers.word_segmenter import WordSegmenter
 
 
 class StandardsTagger:
-    """The taggers of one model by standard. They share its encoder, and each has its own head.
+    """The segmenters of one model by standard. They share its encoder, and each has its own head.
 
     Args:
-        taggers: A dict from standards to `Tagger`s.
+        taggers: A dict from standards to `WordSegmenter`s.
         model: The whole model, without an optimizer.
 
     Attributes:
-        crf: None: each of the taggers has one.
-        advice: None: there are several CRFs.
+        taggers: The same dict: `tagger.taggers["pku"].segment(text)`.
+        crf, advice: None: each of the segmenters has a CRF.
         metric: The score whose mean over the standards chooses the best epoch.
         scheme: The `TagScheme` of all standards.
     """
 
     crf = advice = None
 
-    def __init__(self, taggers, model):
-        self.taggers, self.model = taggers, model
-        first = next(iter(taggers.values()))
+    def __init__(self, taggers: Mapping[Any, WordSegmenter], model: Any) -> None:
+        self.taggers: dict[Any, WordSegmenter] = dict(taggers)
+        self.model = model
+        first = next(iter(self.taggers.values()))
         self.metric, self.scheme = first.metric, first.scheme
 
     @property
-    def crfs(self):
+    def crfs(self) -> dict[str, Any]:
         """The `ConditionalRandomField` of each standard that has one."""
         return {standard: tagger.crf for standard, tagger in self.taggers.items() if tagger.crf is not None}
 
-    def with_advice(self, advice):
-        """The same tagger: there is no advice on several CRFs."""
-        return self
+    def scores(self, items: Sequence[Sentence], training_words: Any = None) -> dict[str, Any]:
+        """As `Tagger.scores`; `training_words` is a dict by standard. The result is as for `score`."""
+        return self.score(items, self.predictions(items, with_probabilities=False), training_words)
 
-    def spans_of(self, sentences):
-        """The spans of sentences, as `Tagger.spans_of`, each by the tagger of its standard."""
+    def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
+        """As `Tagger.predictions`, each by the segmenter of its standard."""
 
-        def spans(standard, numbers):
-            return self.taggers[standard].spans_of([sentences[number] for number in numbers])
+        def spans(standard: Any, numbers: list[int]) -> list[list[Span]]:
+            return self.taggers[standard].predictions([items[number] for number in numbers], with_probabilities)
 
-        return for_each_standard(sentences, spans)
+        return for_each_standard(items, spans)
 
-    def scores(self, sentences, training_words=None):
-        """The scores of the predictions of this tagger, as `score`."""
-        return self.score(sentences, self.spans_of(sentences), training_words)
-
-    def score(self, sentences, predicted, training_words=None):
+    def score(
+        self, items: Sequence[Sentence], predictions: Sequence[list[Span]], training_words: Any = None
+    ) -> dict[str, Any]:
         """The scores of predicted spans.
 
         Args:
-            sentences: List of `kcrf.corpora.Sentence` with their standards.
-            predicted: For each a list of `(start, end)`.
+            items: List of `kcrf.corpora.Sentence` with their standards.
+            predictions: For each a list of `Span`s.
             training_words: A dict from standards to the in-vocabulary words. Defaults to None.
 
         Returns:
             A dict of the means over the standards, the sums of counts, and under "standards" a dict of the scores of
-            each, as `Tagger.score` returns them.
+            each, as `WordSegmenter.score` returns them.
         """
-        rows = {}
-        for sentence, spans in zip(sentences, predicted, strict=True):
-            rows.setdefault(sentence.standard, []).append((sentence, spans))
+        rows: dict[Any, tuple[list[Sentence], list[list[Span]]]] = {}
+        for sentence, spans in zip(items, predictions, strict=True):
+            sentences, found = rows.setdefault(sentence.standard, ([], []))
+            sentences.append(sentence)
+            found.append(spans)
         words = training_words or {}
         scores = {
-            standard: tagger.score(*zip(*rows[standard], strict=True), words.get(standard))
+            standard: tagger.score(*rows[standard], words.get(standard))
             for standard, tagger in self.taggers.items()
             if standard in rows
         }
         return scores_of_standards(scores)
 
 
-def scores_of_standards(scores):
+def scores_of_standards(scores: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
     """The means over the standards, the sums of counts, and the scores themselves under "standards".
 
     Args:
@@ -81,7 +87,7 @@ def scores_of_standards(scores):
     return {**{key: _mean(values) for key, values in columns.items()}, "standards": scores}
 
 
-def _mean(values):
+def _mean(values: list[Any]) -> Any:
     if None in values:
         return None
     return sum(values) if all(isinstance(value, int) for value in values) else mean(values)

@@ -1,29 +1,26 @@
-"""Predicts a class for each token of a sentence, such as its part of speech."""
+"""`TokenTagger`: predicts a class for each token of a sentence, such as its part of speech."""
 
-from collections.abc import Callable, Iterable
-from os import PathLike
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from kcrf.corpora import Sentence
-from kcrf.taggers.decoding import ignore
-from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.suggestions import Suggester
-from kcrf.taggers.text_input import as_list, as_text_input
-from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of
+from kcrf.taggers.decoder import OnBatch, ignore
+from kcrf.taggers.open_model import RunPath
+from kcrf.taggers.spans import Part, Span, part_of
+from kcrf.taggers.tagger import SpanTagger
 
-_NO_CLASS = "?"  # of a token without a unit
+_NO_LABEL = "?"  # of a token without a unit
 
 
-class TokenTagger(Suggester[list[str]]):
+class TokenTagger(SpanTagger):
     """Predicts a class for each token with the model of a run folder, in sentences of any length.
+
+    A sentence is a list of strings, or a `kcrf.corpora.Sentence` with tokens. `predict` returns a `Span` for each
+    token. The class is "?", with the probability 0, for a token that a BERT's tokenizer removes, such as a control
+    character.
 
     Args:
         run_dir: A folder that `kcrf train --task pos` wrote, or a file that `kcrf export` wrote.
-
-    Attributes:
-        classes: The classes, a tuple.
 
     Raises:
         FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
@@ -34,23 +31,21 @@ class TokenTagger(Suggester[list[str]]):
         >>> tagger = TokenTagger("runs/pos")                            # doctest: +SKIP
         >>> tagger.tag(["Kim", "slept"])                                # doctest: +SKIP
         ['PROPN', 'VERB']
-        >>> tagger.tag_with_confidence(["Kim", "slept"])               # doctest: +SKIP
-        [('PROPN', 0.99), ('VERB', 0.98)]
+        >>> tagger([["Kim", "slept"]])[0][0]                            # doctest: +SKIP
+        Span(start=0, end=1, text='Kim', label='PROPN', probability=0.99)
     """
 
-    def __init__(self, run_dir: str | PathLike[str]) -> None:
-        self._tagger = load_tagger(run_dir, ["pos"])
-        self.classes: tuple[str, ...] = self._tagger.scheme.types
+    tasks = ("pos",)
+    _verb = "tag"
+
+    def __init__(self, run_dir: RunPath) -> None:
+        self._load(run_dir)
 
     def tag(self, tokens: Any) -> list[str]:
-        """Predicts the class of each token of a sentence.
+        """Predicts the class of each token of a sentence, a list of strings.
 
         Args:
             tokens: A list of strings, or a `kcrf.corpora.Sentence` with tokens.
-
-        Returns:
-            A list of strings. The class is "?" for a token that a BERT's tokenizer removes, such as a control
-            character.
 
         Raises:
             TypeError: `tokens` is a string.
@@ -58,83 +53,26 @@ class TokenTagger(Suggester[list[str]]):
         """
         return self.tag_batch([tokens])[0]
 
-    def tag_with_confidence(self, tokens: Any) -> list[tuple[str, float]]:
-        """Predicts the class of each token of a sentence, and returns each class with its posterior probability.
+    def tag_batch(self, sentences: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> list[list[str]]:
+        """A list with the result of `tag` for each sentence; the other arguments are as for `predict`."""
+        return [[span.label for span in spans] for spans in self.predict(sentences, batch_size, on_batch)]
 
-        Args:
-            tokens: As for `tag`.
-
-        Returns:
-            A list of `(class, probability)`. The probability of the class "?" is 0.
-
-        Raises:
-            TypeError, ValueError: As for `tag`.
-        """
-        return self.tag_batch_with_confidence([tokens])[0]
-
-    def tag_batch(
-        self, sentences: Iterable[Any], batch_size: int = 64, on_batch: Callable[[int], object] = ignore
-    ) -> list[list[str]]:
-        """Predicts the classes of the tokens of several sentences.
-
-        Args:
-            sentences: Iterable of sentences as for `tag`.
-            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
-            on_batch: Called after each batch with the number of characters that have been tagged.
-
-        Returns:
-            A list with the result of `tag` for each sentence.
-        """
-        texts, tokens = _texts_and_tokens(sentences)
-        spans = self._tagger.spans(texts, batch_size, on_batch, tokens=tokens)
-        classes = [{(start, end): label for start, end, label in spans_of_text} for spans_of_text in spans]
+    def _completed(self, part: Part, spans: list[Span]) -> list[Span]:
+        """The span of each token."""
+        by_place = {(span.start, span.end): span for span in spans}
         return [
-            [by_place.get(tuple(token), _NO_CLASS) for token in tokens_of_text]
-            for tokens_of_text, by_place in zip(tokens, classes, strict=True)
+            by_place.get((start, end)) or Span(start, end, part.text[start:end], _NO_LABEL, 0.0)
+            for start, end in part.tokens
         ]
 
-    def tag_batch_with_confidence(
-        self, sentences: Iterable[Any], batch_size: int = 64, on_batch: Callable[[int], object] = ignore
-    ) -> list[list[tuple[str, float]]]:
-        """A list with the result of `tag_with_confidence` for each sentence; the arguments are as for `tag_batch`."""
-        texts, tokens = _texts_and_tokens(sentences)
-        spans = self._tagger.spans_with_confidence(texts, batch_size, on_batch, tokens=tokens)
-        classes = [{(start, end): (label, p) for start, end, label, p in spans_of_text} for spans_of_text in spans]
-        return [
-            [by_place.get(tuple(token), (_NO_CLASS, 0.0)) for token in tokens_of_text]
-            for tokens_of_text, by_place in zip(tokens, classes, strict=True)
-        ]
-
-    def uncertainties(
-        self,
-        texts: Iterable[Any],
-        strategy: str = DEFAULT_STRATEGY,
-        batch_size: int = 64,
-        on_batch: Callable[[int], object] = ignore,
-    ) -> np.ndarray:
-        """How uncertain the model is about each sentence, an array; the arguments are as for `suggest`."""
-        sentences, tokens = _texts_and_tokens(texts, "suggest")
-        measure = measure_of(strategy)
-        return score_of(strategy, *self._tagger.uncertainties(sentences, measure, batch_size, on_batch, tokens=tokens))
-
-    def _predictions(self, texts, batch_size):
-        return self.tag_batch(texts, batch_size)
-
-    def _plain_text(self, text):
-        return _text_input(text).text
-
-
-def _texts_and_tokens(sentences, method="tag"):
-    """The texts of sentences as for `TokenTagger.tag`, and their tokens."""
-    inputs = list(map(_text_input, as_list(sentences, method)))
-    return [item.text for item in inputs], [item.tokens for item in inputs]
-
-
-def _text_input(item):
-    """The `TextInput` of a list of tokens, or of a `Sentence`."""
-    if isinstance(item, str):
-        raise TypeError(f"`tokens` must be a list of strings; split the text into tokens. Received: {item[:40]!r}")
-    text_input = as_text_input(item)
-    if isinstance(item, Sentence) and item.text.strip() and not item.tokens:
-        raise ValueError(f"a Sentence needs tokens to be tagged. Received: {item.text[:40]!r} without tokens")
-    return text_input
+    def _parts_of_text(self, text: Any, spans: Iterable[Any]) -> list[Part]:
+        if isinstance(text, str):
+            raise TypeError(f"`tokens` must be a list of strings; split the text into tokens. Received: {text[:40]!r}")
+        if spans is not None and list(spans):
+            raise ValueError(
+                "`spans` needs a model of words or of entities. Received: a model of the classes of tokens"
+            )
+        part = part_of(text)
+        if isinstance(text, Sentence) and text.text.strip() and not text.tokens:
+            raise ValueError(f"a Sentence needs tokens to be tagged. Received: {text.text[:40]!r} without tokens")
+        return [part]

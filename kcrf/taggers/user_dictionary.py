@@ -1,15 +1,20 @@
-"""The user dictionary of a segmenter: words with their counts and their classes."""
+"""The user dictionary of a segmenter, and how a text is split at white space and at forced words. Needs no Keras."""
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from kcrf.readers.lexicon import LENGTHS
+from kcrf.taggers.constraints import SpanConstraints, check_spans, latin_runs, overlapping
+from kcrf.taggers.spans import Part
 
 _COUNT = 5  # of a word without a count: the lexicon does not distinguish larger counts
 
+Words = Iterable[str] | Mapping[str, int | str | tuple[int | None, str | None] | None]
 
-def words_of_user(words):
+
+def words_of_user(words: Words) -> dict[str, tuple[int, str | None]]:
     """The words of a user dictionary, a dict from words to `(count, class)`; the class is None if it is not given.
 
     Args:
@@ -25,8 +30,8 @@ def words_of_user(words):
     """
     if isinstance(words, str):
         raise TypeError(f"`words` must be strings or a mapping from strings to counts. Received: {words!r}")
-    values = dict(words) if isinstance(words, Mapping) else dict.fromkeys(words)
-    checked = {}
+    values: dict[Any, Any] = dict(words) if isinstance(words, Mapping) else dict.fromkeys(words)
+    checked: dict[str, tuple[int, str | None]] = {}
     for word, value in values.items():
         count, label = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
         if isinstance(count, str) and label is None:
@@ -42,7 +47,9 @@ def words_of_user(words):
     return checked
 
 
-def forced_words(words, classes, stacklevel):
+def forced_words(
+    words: Mapping[str, tuple[int, str | None]], classes: Sequence[str], stacklevel: int
+) -> dict[str, str | None]:
     """The words that are always words, a dict to their class or None. Warns about classes that the model lacks.
 
     Args:
@@ -60,7 +67,7 @@ def forced_words(words, classes, stacklevel):
     return {word: label if label in classes else None for word, (_, label) in words.items()}
 
 
-def reader_with_words(reader, counts, stacklevel):
+def reader_with_words(reader: Any, counts: Mapping[str, int], stacklevel: int) -> Any:
     """The reader of a model with more words in its lexicon. Warns about words that the lexicon cannot contain.
 
     Args:
@@ -81,3 +88,78 @@ def reader_with_words(reader, counts, stacklevel):
             stacklevel=stacklevel,
         )
     return reader.with_words(counts)
+
+
+def matches(text: str, words: Collection[str], lengths: Sequence[int] | None = None) -> list[tuple[int, int]]:
+    """The words of a dictionary in a text: from left to right, the longest match at each position.
+
+    Args:
+        text: A string.
+        words: A set of strings.
+        lengths: The lengths of the words in descending order, to look up words in many texts. Defaults to None.
+
+    Returns:
+        A list of `(start, end)` that do not overlap.
+
+    >>> matches("南京市长江大桥", {"南京市", "市长", "长江", "长江大桥"})
+    [(0, 3), (3, 7)]
+    """
+    lengths = sorted(set(map(len, words)), reverse=True) if lengths is None else lengths
+    spans: list[tuple[int, int]] = []
+    start = 0
+    while lengths and start < len(text):
+        word = next((word for word in (text[start : start + length] for length in lengths) if word in words), "")
+        if word:
+            spans.append((start, start + len(word)))
+        start += len(word) or 1
+    return spans
+
+
+class TextSplitter:
+    """Splits texts at white space, and constrains the words of each part.
+
+    Args:
+        forced_words: Mapping from strings that are always words to their class or None: from left to right, the longest
+            match at each position, unless it overlaps a span that the user provides.
+        keep_latin: Whether runs of Latin letters and digits are never split.
+        classes: The classes of words; empty for a model without classes.
+    """
+
+    def __init__(self, forced_words: Mapping[str, str | None], keep_latin: bool, classes: tuple[str, ...]) -> None:
+        self._forced_words, self._keep_latin, self._classes = dict(forced_words), keep_latin, classes
+        self._lengths = sorted(set(map(len, self._forced_words)), reverse=True)
+
+    def split(self, text: str, spans: Iterable[Any] = ()) -> list[Part]:
+        """The parts of a text between white space.
+
+        Args:
+            text: A string.
+            spans: Words `(start, end)` or `(start, end, class)` that the user provides. Defaults to no words.
+
+        Raises:
+            ValueError: A span is not in its text, has an unknown class, overlaps another or contains white space.
+
+        >>> parts = TextSplitter({"天气": None}, True, ()).split("今天 天气好", [(0, 2)])
+        >>> [(part.text, part.offset, part.constraints.spans) for part in parts]
+        [('今天', 0, [(0, 2)]), ('天气好', 3, [(0, 2)])]
+        """
+        words = check_spans(spans, text, self._classes, label_is_open=True)
+        if any(re.search(r"\s", text[start:end]) for start, end, *_ in words):
+            raise ValueError(f"`spans` must be words without white space. Received: {words} in {text!r}")
+        return [
+            Part(match[0], [], offset=match.start(), constraints=self._constraints(match[0], words, match.start()))
+            for match in re.finditer(r"\S+", text)
+        ]
+
+    def _constraints(self, part: str, words: Sequence[tuple[Any, ...]], offset: int) -> SpanConstraints:
+        """The `SpanConstraints` of a part, with the words that the user provides for the text."""
+        inside = [
+            (start - offset, end - offset, *label)
+            for start, end, *label in overlapping(words, offset, offset + len(part))
+        ]
+        forced = []
+        for start, end in matches(part, self._forced_words, self._lengths):
+            label = self._forced_words[part[start:end]]
+            if not overlapping(inside, start, end):
+                forced.append((start, end) if label is None else (start, end, label))
+        return SpanConstraints(sorted([*inside, *forced]), latin_runs(part) if self._keep_latin else [])

@@ -30,7 +30,8 @@ def fit_network(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple
     if config.training.precision != "float32":  # scored in the precision in which it will be loaded
         tagger = trainer.wrap(config, trainer.build(config, reader), reader)
     folder.load_weights(tagger.model)
-    return tagger.with_advice(advice), finish_run(plan, folder, tagger)
+    tagger.advice = advice
+    return tagger, finish_run(plan, folder, tagger)
 
 
 def _train(

@@ -15,8 +15,8 @@ from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunWriter
 from kcrf.runs.names import LINEAR
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS
+from kcrf.taggers.load import TAGGERS
 from kcrf.taggers.standards import StandardsTagger
-from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.training.history import Row, TrainingHistory, check_loss, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import finish_run
@@ -146,9 +146,9 @@ def _initial_model(plan: RunPlan, buckets: int) -> LinearModel:
 
 def linear_tagger(plan: RunPlan, models: Mapping[str | None, LinearModel]) -> Any:
     """The tagger of the linear models of a planned run."""
-    options: Any = {"min_probability": plan.config.model.min_probability, "metric": plan.config.training.metric}
+    make = TAGGERS[plan.config.task.name].of
     taggers = {
-        standard: TrainedTagger(LinearTaggingNetwork(model), reader_of_standard(plan.reader, standard), **options)
+        standard: make(LinearTaggingNetwork(model), reader_of_standard(plan.reader, standard), plan.config)
         for standard, model in models.items()
     }
     return taggers[None] if None in taggers else StandardsTagger(taggers, models)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from kcrf.backend import COMPILES_SHAPES, keras
-from kcrf.corpora.sentences import for_each_standard
 from kcrf.distillation import (
     LabelDistillationLoss,
     NumberDistillationLoss,
@@ -19,10 +18,9 @@ from kcrf.networks.tagging import build_network, crf_of, output_of_standard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunWriter, TrainingConfig
 from kcrf.runs.resolve import BATCH_SIZES
-from kcrf.taggers.classifier import Classifier
-from kcrf.taggers.decoding import texts_and_tokens
+from kcrf.taggers.load import TAGGERS
 from kcrf.taggers.standards import StandardsTagger
-from kcrf.taggers.trained_tagger import KerasTagger
+from kcrf.taggers.text_classifier import TextClassifier
 from kcrf.training.batches import Batches, held_out_batch
 
 _WINDOWS_FOR_TEMPERATURE = 512
@@ -61,9 +59,8 @@ class TaggingTrainer(Trainer):
         return layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
 
     def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
-        """The `KerasTagger` around a model."""
-        network, metric = KerasTaggingNetwork(model, config.data.tag_scheme()), config.training.metric
-        return KerasTagger(network, reader, config.model.min_probability, metric=metric)
+        """The tagger around a model."""
+        return TAGGERS[config.task.name].of(KerasTaggingNetwork(model, config.data.tag_scheme()), reader, config)
 
     def monitors(self, tagger: Any, valid: list[Any]) -> list[CRFMonitor]:
         """A list with a `CRFMonitor`, or an empty one without a CRF."""
@@ -82,30 +79,21 @@ class TaggingTrainer(Trainer):
         """The in-vocabulary words of a part, a set."""
         return _words(_vocabulary_sentences(sources, parts, name))
 
-    def _predictions(self, tagger: Any, sentences: list[Any]) -> Any:
-        """The spans of sentences with their probabilities."""
-        texts, tokens = texts_and_tokens(sentences)
-        return tagger.spans_with_confidence(texts, tokens=tokens)
-
     def score(self, folder: RunWriter, tagger: Any, parts: Parts, sources: Sources) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
             sentences, training_words = parts[name], self._training_words(sources, parts, name)
-            if name == last:
-                predictions = self._predictions(tagger, sentences)
-                spans = _save_predictions(folder, sentences, predictions)
-            else:
-                spans = tagger.spans_of(sentences)
-            scores[name] = tagger.score(sentences, spans, training_words)
+            predictions = tagger.predictions(sentences, with_probabilities=name == last)
+            scores[name] = tagger.score(sentences, predictions, training_words)
+        _save_predictions(folder, sentences, predictions)
         return scores
 
 
-def _save_predictions(folder: RunWriter, sentences: list[Any], predictions: Any) -> list[Any]:
-    """Writes the predictions for sentences into the folder, and returns the predicted spans."""
-    scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predictions, strict=True)]
-    folder.save_predictions(sentences, scored)
-    return [[span[:-1] for span in spans] for spans in predictions]
+def _save_predictions(folder: RunWriter, sentences: list[Any], predictions: Any) -> None:
+    """Writes the predictions for sentences into the folder."""
+    rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
+    folder.save_predictions(sentences, [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)])
 
 
 class StandardsTrainer(TaggingTrainer):
@@ -138,12 +126,6 @@ class StandardsTrainer(TaggingTrainer):
         """Fits the temperature of each standard on its part of the validation set, and returns a dict of them."""
         calibrate = super().calibrate
         return {name: calibrate(one, _of_standard(valid, name)) for name, one in tagger.taggers.items()}
-
-    def _predictions(self, tagger: Any, sentences: list[Any]) -> Any:
-        predict = super()._predictions
-        return for_each_standard(
-            sentences, lambda name, numbers: predict(tagger.taggers[name], [sentences[number] for number in numbers])
-        )
 
     def _training_words(self, sources: Sources, parts: Parts, name: str) -> Any:
         standards = dict.fromkeys(sentence.standard for sentence in parts["train"])
@@ -191,9 +173,8 @@ class ClassificationTrainer(Trainer):
         return keras.losses.MeanSquaredError()
 
     def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
-        """The `Classifier` around a model."""
-        network = KerasClassificationNetwork(model)
-        return Classifier(network, reader, config.data, config.facts, config.training.metric)
+        """The `TextClassifier` around a model."""
+        return TextClassifier.of(KerasClassificationNetwork(model), reader, config)
 
     def monitors(self, classifier: Any, valid: list[Any]) -> list[CRFMonitor]:
         """No callbacks: there are no transitions."""
@@ -207,7 +188,7 @@ class ClassificationTrainer(Trainer):
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores = {}
         for name in list(parts)[1:]:
-            predictions = classifier.classify([example.texts for example in parts[name]])
+            predictions = classifier.predictions(parts[name])
             scores[name] = classifier.score(parts[name], predictions)
         folder.save_classifications(parts[name], predictions)
         return scores

@@ -42,7 +42,7 @@ def test_a_file_that_exists_is_not_replaced(folder, monkeypatch, capsys, command
     for more in ([], ["--resume"] if command in ("segment", "tag") else []):
         out.write_text("precious")
         assert main([*COMMANDS[command].split(), "--out", "precious.onnx", *more]) == 2
-        assert out.read_text() == "precious" and not (folder / "precious.onnx.unfinished").exists()
+        assert out.read_text() == "precious" and not (folder / "precious.onnx.part").exists()
         error = capsys.readouterr().err
         assert (
             error.startswith(f"kcrf {command}: precious.onnx: the file exists") and "--overwrite replaces it" in error
@@ -63,15 +63,15 @@ def test_an_unfinished_output_is_resumed_or_replaced_and_nothing_else(folder, ca
     assert main([*command, "--resume"]) == 0  # there is nothing to resume: it begins
     whole = (folder / "out").read_text(encoding="utf-8")
     assert main([*command, "--resume"]) == 2  # complete
-    assert "out: the file exists: it is no unfinished output, without out.unfinished" in capsys.readouterr().err
-    note = {"command": "tag", "read": None}
-    (folder / "out.unfinished").write_text(json.dumps(note))
+    assert "out: the file exists: it is complete, without out.part" in capsys.readouterr().err
+    (folder / "out").rename(folder / "out.part")
+    (folder / "out.part.json").write_text(json.dumps({"command": "tag"}))
     assert main(command) == 2
     assert "--resume continues it, --overwrite begins anew" in capsys.readouterr().err
     assert main([*command, "--resume"]) == 2  # of another command
-    assert "needs the same options and model as before" in capsys.readouterr().err
+    assert "needs the same options, input and model as before" in capsys.readouterr().err
     assert main([*command, "--overwrite"]) == 0
-    assert (folder / "out").read_text(encoding="utf-8") == whole and not (folder / "out.unfinished").exists()
+    assert (folder / "out").read_text(encoding="utf-8") == whole and not [*folder.glob("out.*")]
 
 
 def test_a_command_that_wrote_no_result_leaves_no_file(folder, capsys):
@@ -79,11 +79,11 @@ def test_a_command_that_wrote_no_result_leaves_no_file(folder, capsys):
     for _ in range(2):
         assert main([*COMMANDS["segment"].split(), "--out", "out"]) == 2
         assert "needs UTF-8 text" in capsys.readouterr().err
-    assert not (folder / "out").exists() and not (folder / "out.unfinished").exists()
+    assert not [*folder.glob("out*")]
 
 
 def test_a_command_that_wrote_no_result_leaves_what_it_would_have_replaced(folder, monkeypatch, capsys):
-    out, note = folder / "out", folder / "out.unfinished"
+    out = folder / "out"
     out.write_text("precious")
     command = [*COMMANDS["segment"].split(), "--out", "out", "--overwrite"]
 
@@ -93,14 +93,13 @@ def test_a_command_that_wrote_no_result_leaves_what_it_would_have_replaced(folde
 
     monkeypatch.setattr("kcrf.commands.segment._segmenting", interrupted)
     assert main(command) == 130 and capsys.readouterr().err == "kcrf segment: stopped\n"
-    assert out.read_text() == "precious" and not note.exists()
+    assert out.read_text() == "precious" and not [*folder.glob("out.*")]
     (folder / "text.txt").write_bytes("今天\n".encode("gbk"))
-    note.write_text("{}")  # the old output is unfinished itself
     assert main(command) == 2 and "needs UTF-8 text" in capsys.readouterr().err
-    assert out.read_text() == "precious" and note.read_text() == "{}"
+    assert out.read_text() == "precious" and not [*folder.glob("out.*")]
     (folder / "text.txt").write_bytes(b"")
     assert main(command) == 0
-    assert out.read_bytes() == b"" and not note.exists()
+    assert out.read_bytes() == b"" and not [*folder.glob("out.*")]
 
 
 def test_an_interrupted_run_is_not_replaced_in_silence(folder, monkeypatch, capsys):

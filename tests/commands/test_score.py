@@ -12,7 +12,7 @@ ENTITY = {"start": 0, "end": 2, "label": "PER"}
 FILES = {
     "ner": (
         {"text": "李雷在上海", "entities": [ENTITY]},
-        {"text": "李雷在上海", "entities": [{**ENTITY, "text": "李雷", "confidence": 0.9}]},
+        {"text": "李雷在上海", "entities": [{**ENTITY, "text": "李雷", "probability": 0.9}]},
     ),
     "classify": (
         {"text": "good", "label": "x"},

@@ -1,6 +1,5 @@
 """kcrf.commands: Long input: order, workers, resuming after kill -9, memory, progress."""
 
-import hashlib
 import io
 import json
 import os
@@ -11,11 +10,11 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from contextlib import nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from configs import config_of
+from configs import config_of, stored
 from conftest import few
 from kills import heed_interruptions
 from small_runs import RUNS
@@ -23,9 +22,9 @@ from small_runs import RUNS
 from kcrf import commands
 from kcrf.commands import outputs, streams
 from kcrf.corpora import load_mini
-from kcrf.runs import Settings
+from kcrf.runs import RunWriter, Settings
 from kcrf.taggers import WordSegmenter
-from kcrf.taggers.built_in_model import built_in_segmenter
+from kcrf.taggers.open_model import built_in_segmenter
 
 BACKENDS = ["torch"]
 ROOT = Path(__file__).parents[2]
@@ -37,7 +36,6 @@ SLOW = """
 import os, sys, time
 from argparse import Namespace
 from kcrf.commands import outputs, streams
-from kcrf.runs import Settings
 
 def capitals(options):
     def process(texts, on_batch):
@@ -49,7 +47,8 @@ def capitals(options):
 if __name__ == "__main__":
     name, out, workers, *more = sys.argv[1:]
     options = Namespace(
-        command="capitals", model=__file__, out=out if out != "-" else None, resume="resume" in more,
+        command="capitals", model=__file__, opened=None, file=name, out=out if out != "-" else None,
+        resume="resume" in more,
         overwrite="overwrite" in more,
         workers=int(workers), seed=more.count("other"),
     )
@@ -94,7 +93,7 @@ EXPECTED = "".join(f"LINE {i} 好\n" for i in range(3000))
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_keep_their_order_and_go_on_after_kill_9(folder, workers):
     process = start(folder, "text.txt", "out.txt", 0.5, workers)
-    out, note = folder / "out.txt", folder / "out.txt.unfinished"
+    out, note = folder / "out.txt.part", folder / "out.txt.part.json"
     children = lambda: Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()  # noqa: E731
     wait_until(lambda: out.exists() and out.stat().st_size > 3000)
     workers_of_it = children() if workers > 1 else []
@@ -107,7 +106,7 @@ def test_results_keep_their_order_and_go_on_after_kill_9(folder, workers):
     assert status == 1 and "--resume continues it" in error and out.read_text(encoding="utf-8").startswith(before)
     error, status = run(folder, "text.txt", "out.txt", 0, workers, "resume")
     assert status == 0, error
-    assert out.read_text(encoding="utf-8") == EXPECTED and not note.exists()
+    assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED and not note.exists() and not out.exists()
     first = float(error.split("%")[0].split()[-1])
     assert first > 100 * before.count("\n") / 3000 - 1  # what was done is not done again
 
@@ -120,37 +119,52 @@ def wait_until(holds, seconds=30):
 
 
 def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
-    process, note = start(folder, "text.txt", "out.txt", 0.5, 1), folder / "out.txt.unfinished"
-    wait_until(lambda: note.exists() and json.loads(note.read_text())["read"])  # by which other texts are told
+    process, part = start(folder, "text.txt", "out.txt", 0.5, 1), folder / "out.txt.part"
+    wait_until(lambda: part.exists() and part.stat().st_size > 0)
     end(process)
-    before = (folder / "out.txt").read_bytes()
+    before = part.read_bytes()
     (folder / "short.txt").write_text("line\n", encoding="utf-8")
     (folder / "changed.txt").write_text("".join(f"line {i + 1} 好\n" for i in range(3000)), encoding="utf-8")
     for arguments, reason in (
-        (("text.txt", "out.txt", 0, 1, "resume", "other"), "same options and model as before. Received: another seed"),
-        (("short.txt", "out.txt", 0, 1, "resume"), "the same input. Received: fewer texts than out.txt"),
-        (("changed.txt", "out.txt", 0, 1, "resume"), "the same input. Received: other texts among the first 100"),
-        (("text.txt", "short.txt", 0, 1, "resume"), "short.txt: the file exists: it is no unfinished output"),
+        (
+            ("text.txt", "out.txt", 0, 1, "resume", "other"),
+            "options, input and model as before. Received: another seed",
+        ),
+        (
+            ("short.txt", "out.txt", 0, 1, "resume"),
+            "options, input and model as before. Received: another file",
+        ),
+        (
+            ("changed.txt", "out.txt", 0, 1, "resume"),
+            "options, input and model as before. Received: another file",
+        ),
+        (
+            ("text.txt", "short.txt", 0, 1, "resume"),
+            "short.txt: the file exists: it is complete, without short",
+        ),
     ):
         error, status = run(folder, *arguments)
         assert status == 1 and reason in error
-    assert (folder / "out.txt").read_bytes() == before
+    assert part.read_bytes() == before and not (folder / "out.txt").exists()
+    (folder / "text.txt").write_text("line\n", encoding="utf-8")
+    error, status = run(folder, "text.txt", "out.txt", 0, 1, "resume")
+    assert status == 1 and "the same options, input and model as before. Received: another input" in error
 
 
 @pytest.mark.slow
 def test_two_commands_do_not_write_to_one_file(folder):
     process = start(folder, "text.txt", "out.txt", 0.2, 1)
-    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    wait_until(lambda: (folder / "out.txt.part").exists() and (folder / "out.txt.part").stat().st_size > 0)
     error, status = run(folder, "text.txt", "out.txt", 0, 1, "resume")
-    assert status == 1 and "BlockingIOError: out.txt: another process writes to this file" in error
+    assert status == 1 and "BlockingIOError: out.txt.part: another process writes to this file" in error
     assert process.communicate() and process.returncode == 0
     assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED
-    assert not (folder / "out.txt.unfinished").exists()
+    assert not (folder / "out.txt.part").exists()
 
 
 def test_ctrl_c_names_the_option_that_continues(folder):
     process = start(folder, "text.txt", "out.txt", 0.5, 1)
-    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    wait_until(lambda: (folder / "out.txt.part").exists() and (folder / "out.txt.part").stat().st_size > 0)
     process.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt: continue with the same command and --resume" in process.communicate()[1]
     assert run(folder, "text.txt", "out.txt", 0, 1, "resume")[1] == 0
@@ -158,38 +172,15 @@ def test_ctrl_c_names_the_option_that_continues(folder):
 
 
 @pytest.mark.slow
-def test_an_input_that_has_grown_goes_on_and_one_that_ended_with_empty_lines_too(folder):
-    text = folder / "text.txt"
-    process = start(folder, "text.txt", "out.txt", 0.5, 1)
-    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
-    end(process)
-    text.write_text(text.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
-    assert run(folder, "text.txt", "out.txt", 0, 1, "resume")[1] == 0
-    assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED + "MORE\n"
-
-
-def test_what_was_read_for_a_chunk_does_not_depend_on_what_follows():
-    def places(text):
-        lines = streams.Lines(io.BytesIO(text), "text")
-        items = (line for line in lines if line.strip())
-        return [place for _, place in streams._chunks(items, lines, 0)]
-
-    (first,) = places(b"a\nb\n")
-    (second,) = places(b"a\nb\n\n\n")
-    assert (first.items, first.digest) == (second.items, second.digest) == (2, hashlib.sha256(b"a\nb\n").hexdigest())
-    assert (first.position, second.position) == (4, 6)
-
-
-@pytest.mark.slow
 def test_a_worker_that_is_killed_ends_the_command_with_a_reason(folder):
     process = start(folder, "text.txt", "out.txt", 0.3, 2)
-    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    wait_until(lambda: (folder / "out.txt.part").exists() and (folder / "out.txt.part").stat().st_size > 0)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     worker = next(c for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes())
     os.kill(int(worker), signal.SIGKILL)
     error = process.communicate(timeout=30)[1]
     assert process.returncode == 1 and "a worker was ended from outside" in error and "--resume continues" in error
-    assert EXPECTED.startswith((folder / "out.txt").read_text(encoding="utf-8"))
+    assert EXPECTED.startswith((folder / "out.txt.part").read_text(encoding="utf-8"))
     assert run(folder, "text.txt", "out.txt", 0, 2, "resume")[1] == 0
     assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED
 
@@ -246,9 +237,8 @@ def test_progress_is_a_bar_on_a_terminal(folder):
 
 def test_long_texts_make_short_chunks():
     lines = streams.Lines(io.BytesIO(), "none")
-    chunks = list(streams._chunks(["x" * 150_000] * 5, lines, 0))
-    assert [(len(chunk), place.items) for chunk, place in chunks] == [(2, 2), (2, 4), (1, 5)]
-    assert [len(chunk) for chunk, _ in streams._chunks("abc" * 700, lines, 0)] == [1000, 1000, 100]
+    assert [len(chunk) for chunk, _ in streams._chunks(["x" * 150_000] * 5, lines)] == [2, 2, 1]
+    assert [len(chunk) for chunk, _ in streams._chunks("abc" * 700, lines)] == [1000, 1000, 100]
 
 
 # -- the commands
@@ -265,17 +255,18 @@ def test_segment_writes_json(tmp_path, capfdbinary):
     segmenter = WordSegmenter(WORDS)
     rows = [json.loads(line) for line in segment(capfdbinary, "--json", tmp_path / "text.txt").split("\n")[:-1]]
     assert rows == [{"text": text, "words": segmenter.segment(text)} for text in texts]
-    rows = segment(capfdbinary, "--json", "--confidence", tmp_path / "text.txt").split("\n")[:-1]
+    rows = segment(capfdbinary, "--json", "--probabilities", tmp_path / "text.txt").split("\n")[:-1]
     for row, text in zip(map(json.loads, rows), texts, strict=True):
-        found = segmenter.segment_with_confidence(text)
-        assert row["words"] == [word for word, _ in found]
-        assert row["confidences"] == pytest.approx([p for _, p in found], abs=1e-4)
-    rows = segment(capfdbinary, "--json", "--top-k", 2, tmp_path / "text.txt").split("\n")[:-1]
+        (found,) = segmenter([text])
+        assert row["words"] == [span.text for span in found]
+        assert row["probabilities"] == pytest.approx([span.probability for span in found], abs=1e-4)
+    rows = segment(capfdbinary, "--json", "--k-best", 2, tmp_path / "text.txt").split("\n")[:-1]
     for row, text in zip(map(json.loads, rows), texts, strict=True):
-        assert [way["words"] for way in row["alternatives"]] == [words for words, _ in segmenter.k_best(text, 2)]
+        expected = [[span.text for span in spans] for spans, _ in segmenter.k_best(text, 2)]
+        assert [way["words"] for way in row["alternatives"]] == expected
 
 
-@pytest.mark.parametrize("options", few([], ["--top-k", "2"], rest="slow"), ids=["words", "blocks"])
+@pytest.mark.parametrize("options", few([], ["--k-best", "2"], rest="slow"), ids=["words", "blocks"])
 def test_segment_continues_what_it_wrote(options, tmp_path, capfdbinary):
     text = "".join("".join(words) + "\n" for words in load_mini().test[:30]) + "\n\n好\n"
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
@@ -286,14 +277,16 @@ def test_segment_continues_what_it_wrote(options, tmp_path, capfdbinary):
     parsed = commands.main.__globals__["_parser"]().parse_args(arguments)
     parsed.words = {}
     for size in (0, 1, 100, 1000, len(whole.encode()) - 1, len(whole.encode())):
-        out.write_bytes(whole.encode()[:size])
-        out.with_name("out.txt.unfinished").write_text(json.dumps(outputs._about(parsed)), encoding="utf-8")
+        out.rename(tmp_path / "out.txt.part")
+        (tmp_path / "out.txt.part").write_bytes(whole.encode()[:size])
+        (tmp_path / "out.txt.part.json").write_text(json.dumps(outputs._about(parsed)), encoding="utf-8")
         assert commands.main([*arguments, "--resume"]) == 0
         assert out.read_bytes().decode() == whole
 
 
-def interrupt(*arguments):
-    raise KeyboardInterrupt
+def interrupt(progress, count, position=None):
+    if position is not None:  # a chunk is written
+        raise KeyboardInterrupt
 
 
 def test_segment_with_a_user_dictionary_continues_with_the_same_one_alone(tmp_path, monkeypatch, capsys):
@@ -304,12 +297,12 @@ def test_segment_with_a_user_dictionary_continues_with_the_same_one_alone(tmp_pa
     command = ["segment", "--model", str(WORDS), "--words", "words", "text.txt", "--out"]
     assert commands.main([*command, "whole"]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(outputs._Note, "update", interrupt)
+        patch.setattr(streams.Progress, "update", interrupt)
         assert commands.main([*command, "out", "--resume"]) == 130
     (tmp_path / "other").write_text("天气\n", encoding="utf-8")
     assert commands.main([*command, "out", "--resume", "--words", "other"]) == 2
     assert "Received: another words" in capsys.readouterr().err
-    assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 1
+    assert (tmp_path / "out.part").read_text(encoding="utf-8").count("\n") == 1
     assert commands.main([*command, "out", "--resume"]) == 0
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
 
@@ -328,14 +321,19 @@ def test_workers_of_a_command_write_what_it_writes_alone(tmp_path, capfdbinary):
 @pytest.mark.parametrize("command", ["segment", "tag", "classify"])
 def test_what_a_worker_is_given_can_be_sent_to_it(command, monkeypatch):
     given = []
-    fixture = {"segment": WORDS, "tag": WORDS.with_name("entities")}.get(command)
-    if fixture is None:
-        monkeypatch.setattr("kcrf.commands.classify.checked_input", lambda options: nullcontext(Namespace()))
-        monkeypatch.setattr("kcrf.runs.RunFolder.read_config", lambda self: Namespace(config=config_of(Settings())))
-    for module in ("segment", "tag", "classify"):
-        monkeypatch.setattr(f"kcrf.commands.{module}.write_results", lambda *arguments, **more: given.append(arguments))
-    assert commands.main([command, "--model", str(fixture), "--workers", "2", os.devnull]) == 0
+    of_task = {"segment": "cws", "tag": "ner", "classify": "classify"}
+
+    @contextmanager
+    def checked_input(options):
+        options.model_task, options.opened = of_task[command], Namespace(read_config=lambda: config)
+        yield iter(())
+
+    config = Namespace(config=config_of(Settings()))
+    monkeypatch.setattr(f"kcrf.commands.{command}.checked_input", checked_input)
+    monkeypatch.setattr(f"kcrf.commands.{command}.write_results", lambda *arguments, **more: given.append(arguments))
+    assert commands.main([command, "--model", "run", "--workers", "2", os.devnull]) == 0
     _, _, make, options, *_ = given[0]
+    options.opened = None  # as `write_results` does
     assert pickle.loads(pickle.dumps((make, options))) == (make, options)
 
 
@@ -391,5 +389,8 @@ def test_a_missing_folder_and_a_closed_output_are_reported_by_name(tmp_path, mon
 def test_an_export_into_a_missing_folder_is_refused_before_tensorflow_is_imported(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "kcrf.export", None)
     out = tmp_path / "none" / "words.onnx"
-    assert commands.main(["export", str(WORDS), "--out", str(out)]) == 2
+    with RunWriter.create(tmp_path / "run") as folder:
+        folder.save_config(stored(Settings(), "torch"))
+        folder.save_scores({})
+    assert commands.main(["export", str(tmp_path / "run"), "--out", str(out)]) == 2
     assert capsys.readouterr().err == f"kcrf export: {out}: needs a folder that exists\n"

@@ -6,6 +6,7 @@ kcrf suggest: what it writes is what `kcrf train` reads, by itself and as annota
 import io
 import json
 import sys
+from argparse import Namespace
 
 import pytest
 
@@ -158,8 +159,11 @@ def test_mistakes_are_refused_before_anything_is_written(arguments, message, run
 
 
 def test_labels_of_texts_and_pairs():
-    from kcrf.commands.suggest import _label
-    from kcrf.taggers import Suggestion
+    from kcrf.commands.suggest import _line
+    from kcrf.taggers.tagger import Suggestion
+
+    def _label(output_format, suggestion):
+        return _line(Namespace(format=output_format, model_task="classify"), suggestion)
 
     single = Suggestion(0, "好", 0.5, Classification("pos", 0.6, {"pos": 0.6, "neg": 0.4}))
     assert json.loads(_label("json", single)) == {"text": "好", "label": "pos", "uncertainty": 0.5}
@@ -173,8 +177,11 @@ def test_labels_of_texts_and_pairs():
 
 
 def test_labels_of_suggestions_are_read_by_train(tmp_path):
-    from kcrf.commands.suggest import _label
-    from kcrf.taggers import Suggestion
+    from kcrf.commands.suggest import _line
+    from kcrf.taggers.tagger import Suggestion
+
+    def _label(output_format, suggestion):
+        return _line(Namespace(format=output_format, model_task="classify"), suggestion)
 
     rows = [
         Suggestion(n, text, 0.5, Classification(label)) for n, (text, label) in enumerate([("好", "a"), ("坏", "b")])

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from decoders import keys
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import commands, training
@@ -19,7 +20,8 @@ from kcrf.commands import train as train_command
 from kcrf.corpora import Sentence, load_mini
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import load_tagger
+from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.tasks import task_of
 from kcrf.tasks.task import as_sentence
 from kcrf.training import resume_tagger, train_classifier, train_tagger
@@ -75,7 +77,7 @@ def test_the_counts_of_a_tagger_are_those_of_each_window_alone(teacher):
     tagger = load_tagger(teacher)
     long = Sentence("李雷在上海工作" * 30, [])  # of several windows
     sentences = [PARTS["test"][0], long, Sentence("", []), PARTS["test"][1]]
-    counts = tagger.expected_counts(sentences, tagger.scheme, 1.5)
+    counts = tagger.decoder.expected_counts(parts_of_sentences(sentences), tagger.scheme, 1.5)
     for sentence, rows in zip(sentences, counts, strict=True):
         (reading,) = tagger.reader.read([sentence.text])
         assert len(rows) == len(reading.windows)
@@ -137,7 +139,10 @@ def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does
     settings = replace(TINY, teacher=str(teacher), teacher_weight=1.0, epochs=12, dropout=0.0, lexicon=False)
     nonsense = [Sentence(s.text, [(0, 1, label)]) for s, label in zip(PARTS["train"], ["LOC", "ORG", "PER"] * 8)]
     train_tagger(settings, nonsense, PARTS["valid"], out=tmp_path / "student")  # the labels are not looked at
-    ours, theirs = (load_tagger(run).expected_counts(PARTS["train"]) for run in (tmp_path / "student", teacher))
+    ours, theirs = (
+        load_tagger(run).decoder.expected_counts(parts_of_sentences(PARTS["train"]))
+        for run in (tmp_path / "student", teacher)
+    )
     distance = np.mean([np.abs(a[0][0] - b[0][0]).max(axis=-1).mean() for a, b in zip(ours, theirs, strict=True)])
     assert distance < 0.1
     assert RunFolder(tmp_path / "student").read_settings().teacher == str(teacher)
@@ -175,7 +180,7 @@ def test_the_words_that_the_teacher_finds_are_in_the_lexicon_of_the_student(segm
     student = Settings(encoder="linear", teacher=str(segmenter[0]))
     train_tagger(student, WORDS, WORDS, out=tmp_path / "run", unlabeled=TO_SEGMENT)
     texts = ["昨天天气也好", "我喜欢晴天", "明天我也喜欢"]
-    found = [[text[start:end] for start, end in spans] for text, spans in zip(texts, segmenter[1].spans(texts))]
+    found = [[text[start:end] for start, end in spans] for text, spans in zip(texts, keys(segmenter[1], texts))]
     assert ["昨天", "天气", "也", "好"] in found
     lexicon = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
     assert lexicon["words"] == Counter(word for row in [*WORDS, *found] for word in row if len(word) > 1)
@@ -214,7 +219,7 @@ def test_a_run_whose_lexicon_has_the_words_of_a_teacher_goes_on_as_it_began(segm
 def test_entities_that_the_teacher_finds_are_in_the_lexicon_of_the_student(tmp_path):
     sentences = [Sentence("李雷在上海工作", [(0, 2, "PER"), (3, 5, "LOC")]), Sentence("天气好", [])] * 8
     teacher, _ = train_tagger(Settings(task="ner", encoder="linear"), sentences, sentences, out=tmp_path / "teacher")
-    assert teacher.spans(["李雷在上海市"]) == [[(0, 2, "PER"), (3, 5, "LOC")]]
+    assert keys(teacher, ["李雷在上海市"]) == [[(0, 2, "PER"), (3, 5, "LOC")]]
     student = Settings(task="ner", encoder="linear", teacher=str(tmp_path / "teacher"), augment=0)
     train_tagger(student, sentences, sentences, out=tmp_path / "run", unlabeled=["李雷在上海市", "好天气"])
     lexicon = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
@@ -224,8 +229,8 @@ def test_entities_that_the_teacher_finds_are_in_the_lexicon_of_the_student(tmp_p
 @pytest.mark.slow
 def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path, monkeypatch):
     train_tagger(student, **PARTS, out=tmp_path / "whole")
-    asked, load = [], teacher_stage.load_trained_tagger
-    monkeypatch.setattr(teacher_stage, "load_trained_tagger", lambda path: asked.append(path) or load(path))
+    asked, load = [], teacher_stage.load_tagger
+    monkeypatch.setattr(teacher_stage, "load_tagger", lambda path: asked.append(path) or load(path))
     with pytest.raises(KeyboardInterrupt):
         train_tagger(student, **PARTS, out=tmp_path / "run", progress=Interrupts(1))
     assert len(asked) == 1
@@ -288,9 +293,7 @@ def test_classifiers_and_regressions_are_taught(tmp_path):
     student = replace(settings, teacher=str(tmp_path / "teacher"), teacher_weight=1.0)
     unlabeled = ["good dance", "bad dance"]
     classifier, _ = train_classifier(student, wrong, REVIEWS, out=tmp_path / "student", unlabeled=unlabeled)
-    assert [item.label for item in classifier.classify([(text, None) for text, _ in REVIEWS])] == [
-        r[1] for r in REVIEWS
-    ]
+    assert [item.label for item in classifier.predict([text for text, _ in REVIEWS])] == [r[1] for r in REVIEWS]
     answers = RunFolder(tmp_path / "student").read_arrays("teacher.npz")["answers"]
     assert answers.shape == (len(REVIEWS) + 2, 2) and answers[-2].argmax() == 1 and answers[-1].argmax() == 0
 
@@ -303,7 +306,7 @@ def test_classifiers_and_regressions_are_taught(tmp_path):
     assert not (tmp_path / "softened").exists()
     regression, scores = train_classifier(student, flipped, numbers, out=tmp_path / "taught")
     assert scores["valid"]["pearson"] > 0.9
-    assert abs(regression.classify([("good film", None)])[0].label - 1.5) < 0.7
+    assert abs(regression.classify("good film").label - 1.5) < 0.7
 
 
 @pytest.mark.parametrize(

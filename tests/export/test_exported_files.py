@@ -16,6 +16,8 @@ from oracles import log_sum, paths
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("tf2onnx")
 
+from decoders import tuples  # noqa: E402
+
 from kcrf.backend import ops  # noqa: E402
 from kcrf.corpora import Sentence, load_mini, tagged_sentence  # noqa: E402
 from kcrf.export import export_model  # noqa: E402
@@ -33,8 +35,13 @@ from kcrf.readers import (  # noqa: E402
 )
 from kcrf.runs import RunWriter, Settings  # noqa: E402
 from kcrf.runs.setup import save_setup  # noqa: E402
-from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter  # noqa: E402
-from kcrf.taggers.open_model import load_tagger  # noqa: E402
+from kcrf.taggers import (  # noqa: E402
+    EntityRecognizer,
+    TextClassifier,
+    TokenTagger,
+    WordSegmenter,
+    load_tagger,  # noqa: E402
+)
 
 BACKENDS = ["tensorflow"]
 
@@ -69,6 +76,12 @@ def characters(lexicon=False):
     return CharacterReader(Vocabulary.of(TEXTS), Lexicon.of(sentences) if lexicon else None)
 
 
+def assert_same(ours, others):
+    """Asserts that spans are the same, with nearly the same probabilities."""
+    assert [replace(span, probability=0) for span in ours] == [replace(span, probability=0) for span in others]
+    assert_allclose([span.probability for span in ours], [span.probability for span in others], rtol=1e-3, atol=1e-5)
+
+
 @pytest.fixture(scope="module")
 def words(tmp_path_factory):
     """A run that segments, and its exported file."""
@@ -83,9 +96,8 @@ def test_words_are_those_of_the_run(words):
     run, exported = map(WordSegmenter, words)
     assert exported.segment_batch(TEXTS) == run.segment_batch(TEXTS)
     assert len({len(word) for row in run.segment_batch(TEXTS) for word in row}) > 2
-    for ours, others in zip(*(tagger.segment_batch_with_confidence(TEXTS) for tagger in (exported, run))):
-        assert [word for word, _ in ours] == [word for word, _ in others]
-        assert_allclose([p for _, p in ours], [p for _, p in others], rtol=1e-3, atol=1e-5)
+    for ours, others in zip(exported(TEXTS), run(TEXTS)):
+        assert_same(ours, others)
     for ours, others in zip(exported.k_best_batch(TEXTS[:6], 4), run.k_best_batch(TEXTS[:6], 4)):
         assert [found for found, _ in ours] == [found for found, _ in others]
         assert_allclose([p for _, p in ours], [p for _, p in others], rtol=1e-4, atol=1e-7)
@@ -113,8 +125,7 @@ def test_entities_are_those_of_the_run(head, scheme, tmp_path):
         found, ours = run.recognize_batch(TEXTS), exported.recognize_batch(TEXTS)
         assert sum(map(len, found)) > 10
         for row, others in zip(ours, found, strict=True):
-            assert [replace(entity, confidence=0) for entity in row] == [replace(e, confidence=0) for e in others]
-            assert_allclose([e.confidence for e in row], [e.confidence for e in others], rtol=1e-3, atol=1e-5)
+            assert_same(row, others)
     best, others = run.k_best(TEXTS[0], 3), exported.k_best(TEXTS[0], 3)
     assert [found for found, _ in best] == [found for found, _ in others]
 
@@ -137,18 +148,15 @@ def test_words_with_classes_are_those_of_the_run_and_of_a_bert(tmp_path):
     for name, texts in (("words", TEXTS), ("bert", ["Kim lives in\u200bLeeds.", "他3 games", "\u200b"])):
         export_model(tmp_path / name, tmp_path / f"{name}.onnx")
         run, exported = (WordSegmenter(tmp_path / file) for file in (name, f"{name}.onnx"))
-        found = run.segment_batch(texts, tags=True)
-        assert exported.segment_batch(texts, tags=True) == found
-        assert [[word for word, _ in row] for row in found] == run.segment_batch(texts)
-        assert ["".join(word for word, _ in row) for row in found] == ["".join(text.split()) for text in texts]
-        for tags in (True, False):
-            ours, others = (x.segment_batch_with_confidence(texts, tags=tags) for x in (exported, run))
-            assert [[word[:-1] for word in row] for row in ours] == [[word[:-1] for word in row] for row in others]
-            for row, other in zip(ours, others, strict=True):
-                assert_allclose([p for *_, p in row], [p for *_, p in other], rtol=1e-3, atol=1e-5)
-        best, other = (x.k_best(texts[0], 3, tags=True) for x in (exported, run))
+        assert run.segment_batch(texts) == exported.segment_batch(texts)
+        assert ["".join(words) for words in run.segment_batch(texts)] == ["".join(text.split()) for text in texts]
+        for with_labels in (True, False):
+            taggers = (WordSegmenter(tmp_path / file, with_labels=with_labels) for file in (name, f"{name}.onnx"))
+            for ours, others in zip(*(tagger(texts) for tagger in taggers), strict=True):
+                assert_same(ours, others)
+        best, other = (x.k_best(texts[0], 3) for x in (exported, run))
         assert [words for words, _ in best] == [words for words, _ in other]
-    assert found[-1] == [("\u200b", "?")]
+    assert [(span.text, span.label) for span in run(texts)[-1]] == [("\u200b", "?")]
 
 
 @pytest.mark.slow
@@ -163,7 +171,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
     for name in ("words", "bert"):
         export_model(tmp_path / name, tmp_path / f"{name}.onnx")
         run, exported = (load_tagger(tmp_path / file) for file in (name, f"{name}.onnx"))
-        for ours, others in zip(exported.spans_with_confidence(texts), run.spans_with_confidence(texts)):
+        for ours, others in zip(tuples(exported, texts), tuples(run, texts)):
             assert [span[:-1] for span in ours] == [span[:-1] for span in others]
             assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
 
@@ -175,15 +183,14 @@ def test_classes_of_tokens_are_those_of_the_run(tmp_path):
     write_run(tmp_path / "run", settings, WordReader.of([tagged_sentence(tokens, ["A"] * 6)]), units="words")
     export_model(tmp_path / "run", tmp_path / "pos.onnx")
     run, exported = (TokenTagger(tmp_path / name) for name in ("run", "pos.onnx"))
-    ours, others = (model.tag_batch_with_confidence([tokens, tokens[2:4]]) for model in (exported, run))
+    ours, others = (model([tokens, tokens[2:4]]) for model in (exported, run))
     for row, expected in zip(ours, others, strict=True):
-        assert [tag for tag, _ in row] == [tag for tag, _ in expected]
-        assert_allclose([p for _, p in row], [p for _, p in expected], rtol=1e-3, atol=1e-5)
+        assert_same(row, expected)
     session = onnxruntime.InferenceSession(tmp_path / "pos.onnx")  # as another program uses it
-    (reading,) = exported._tagger.reader.read([" ".join(tokens)])
+    (reading,) = exported.reader.read([" ".join(tokens)])
     inputs = {name: np.array([rows], "int32") for name, rows in reading.windows[0].inputs.items()}
     (confidences,) = session.run(["confidences"], {**inputs, **NOTHING_KNOWN})
-    assert_allclose(confidences[0], [p for _, p in others[0]], rtol=1e-3, atol=1e-5)
+    assert_allclose(confidences[0], [span.probability for span in others[0]], rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -194,7 +201,7 @@ def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
     settings = Settings(**SMALL, crf_lr_multiplier=1.0, vectors="vectors.txt", lexicon=False)
     write_run(tmp_path / "run", settings, reader)
     export_model(tmp_path / "run", tmp_path / "words.onnx")
-    run, exported = (load_tagger(tmp_path / file).spans_with_confidence(TEXTS) for file in ("run", "words.onnx"))
+    run, exported = (tuples(load_tagger(tmp_path / file), TEXTS) for file in ("run", "words.onnx"))
     for ours, others in zip(exported, run, strict=True):
         assert [span[:2] for span in ours] == [span[:2] for span in others]
         assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
@@ -205,7 +212,7 @@ def test_labels_and_numbers_are_those_of_the_run(labels, tmp_path):
     settings = Settings(task="classify", labels=labels, **SMALL)
     write_run(tmp_path / "run", settings, characters(), mean=2.5, deviation=1.5)
     export_model(tmp_path / "run", tmp_path / "labels.onnx")
-    found, ours = (TextClassifier(tmp_path / name).classify_batch(TEXTS) for name in ("run", "labels.onnx"))
+    found, ours = (TextClassifier(tmp_path / name).predict(TEXTS) for name in ("run", "labels.onnx"))
     if labels:
         assert [item.label for item in ours] == [item.label for item in found]
         rows = [[list(item.probabilities.values()) for item in items] for items in (ours, found)]
@@ -327,7 +334,7 @@ def test_the_example_needs_neither_keras_nor_kcrf(words):
     texts = [text for text in TEXTS if len(text) <= 128]
     command = [sys.executable, "-c", code, EXAMPLE, words[1], *texts]
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-    expected = WordSegmenter(words[0], keep_latin=False).segment_batch_with_confidence(texts)
+    expected = [[(s.text, s.probability) for s in row] for row in WordSegmenter(words[0], keep_latin=False)(texts)]
     for line, row in zip(found, expected, strict=True):
         pairs = [item.rsplit("/", 1) for item in line.split()]
         assert [word for word, _ in pairs] == [word for word, _ in row]
@@ -386,9 +393,9 @@ def test_the_model_of_one_standard_is_exported(tmp_path):
     for standard in "ab":
         path = tmp_path / f"{standard}.onnx"
         export_model(tmp_path / "run", path, standard=standard)
-        found[standard] = WordSegmenter(path).segment_batch_with_confidence(TEXTS)
-        expected = WordSegmenter(tmp_path / "run", standard=standard).segment_batch_with_confidence(TEXTS)
+        found[standard] = WordSegmenter(path)(TEXTS)
+        expected = WordSegmenter(tmp_path / "run", standard=standard)(TEXTS)
         for row, other in zip(found[standard], expected, strict=True):
-            assert [word for word, _ in row] == [word for word, _ in other]
-            assert_allclose([p for _, p in row], [p for _, p in other], atol=1e-4)
+            assert [span.key for span in row] == [span.key for span in other]
+            assert_allclose([span.probability for span in row], [span.probability for span in other], atol=1e-4)
     assert found["a"] != found["b"]

@@ -8,6 +8,7 @@ import random
 
 import numpy as np
 import pytest
+from decoders import entropies, parts_of
 
 from kcrf import commands
 from kcrf.corpora import Example, load_mini, read_entities
@@ -17,8 +18,7 @@ from kcrf.pretraining.importance import IMPORTANT, TaskModel, importance_writer,
 from kcrf.pretraining.masking import choose_positions
 from kcrf.pretraining.windows import Windows, iterate_lines, write_tokens
 from kcrf.runs import Settings
-from kcrf.taggers import TextClassifier
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import TextClassifier, load_tagger
 from kcrf.tokenizers import Tokenizer
 from kcrf.training import train_classifier, train_segmenter, train_tagger
 
@@ -83,14 +83,14 @@ def test_the_entropy_of_a_tagger_is_that_of_all_its_paths(tmp_path):
     corpus = load_mini()
     train_segmenter(settings, corpus.train[:40], corpus.valid[:8], out=tmp_path / "words")
     tagger, text = load_tagger(tmp_path / "words"), "天气好"
-    shares = [p for _, p in tagger.k_best([text], 4**3)[0]]  # words and paths are one to one under constraints
+    shares = [p for _, p in tagger.k_best(text, 4**3)]  # words and paths are one to one under constraints
     assert sum(shares) == pytest.approx(1, abs=1e-4)
-    assert tagger.entropies([text, text * 60])[0] == pytest.approx(entropy(p for p in shares if p > 0), abs=1e-3)
+    assert entropies(tagger, [text, text * 60])[0] == pytest.approx(entropy(p for p in shares if p > 0), abs=1e-3)
     model = TaskModel(tmp_path / "words")
     long = text * 60  # two windows: a word is hidden in its own
     (found,) = model.importance([long], [[(0, 1), (170, 171)]])
     shown = [long[:128], long[52:]]
-    first = abs(tagger.entropies(["█" + long[1:128]]) - tagger.entropies([long[:128]]))[0]
+    first = abs(entropies(tagger, ["█" + long[1:128]]) - entropies(tagger, [long[:128]]))[0]
     assert len(shown) == 2 and found[0] == pytest.approx(first, abs=1e-4) and found.shape == (2,)
 
 
@@ -107,7 +107,7 @@ def test_a_model_that_finds_important_words_is_asked_for_their_probability(tmp_p
     text = "this is a bad film, I say"
     words = [(0, 4), (5, 7), (8, 9), (10, 13), (14, 18)]
     (found,) = TaskModel(tmp_path / "run").importance([text], [words])
-    ((units, marginals),) = load_tagger(tmp_path / "run").marginals([text])
+    ((units, marginals),) = load_tagger(tmp_path / "run").decoder.marginals(parts_of([text]))
     outside = {(int(a), int(b)): row[0] for (a, b), row in zip(units, marginals)}
     for span, number in zip(words, found, strict=True):
         inside = [1 - p for (a, b), p in outside.items() if a < span[1] and b > span[0]]

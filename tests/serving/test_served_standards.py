@@ -6,7 +6,7 @@ from servers import Server
 from kcrf.corpora import load_mini
 from kcrf.runs import Settings
 from kcrf.taggers import WordSegmenter
-from kcrf.taggers.built_in_model import built_in_segmenter
+from kcrf.taggers.open_model import built_in_segmenter
 from kcrf.training import train_segmenter
 
 BACKENDS = ["torch"]

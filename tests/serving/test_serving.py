@@ -23,15 +23,14 @@ from kcrf.corpora import load_mini
 from kcrf.runs import Settings
 from kcrf.serving.server import open_socket
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
-from kcrf.taggers.built_in_model import built_in_segmenter
-from kcrf.training import train_classifier
+from kcrf.taggers.open_model import built_in_segmenter
+from kcrf.training import train_classifier, train_tagger
 
 BACKENDS = ["torch"]
-FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"  # small models of the built-in corpora
 QUICK = {"width": 16, "depth": 1, "batch_size": 8, "learning_rate": 0.01, "epochs": 1, "character_width": 8}
 LIMITS = {"--max-waiting": 80, "--max-length": 20_000, "--max-texts": 20, "--max-body": 400_000}
 SENTENCES = ["".join(words) for words in load_mini().test[:12]]
-SLOW = {"texts": ["研究生命的起源。" * 1500], "top_k": 20}  # computes for a second or two
+SLOW = {"texts": ["研究生命的起源。" * 1500], "k_best": 20}  # computes for a second or two
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +39,16 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     kinds = [(text, "question" if "吗" in text else "other") for text in ("好吗", "好的", "来吗", "来了")] * 4
     train_classifier(Settings(task="classify", **QUICK), kinds, kinds[:4], out=folder / "kinds")
+    corpus = load_mini()
+    network = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.02}
+    train_tagger(Settings(**network), corpus.train[:60], corpus.valid[:12], out=folder / "words")
+    people = load_mini("ner")
+    train_tagger(Settings(task="ner", encoder="linear"), people.train, people.valid, out=folder / "people")
     pairs = [(text, "好", label) for text, label in kinds]
     train_classifier(Settings(task="classify", **QUICK), pairs, pairs[:4], out=folder / "pairs")
     return {
-        "words": FIXTURES / "words",
-        "people": FIXTURES / "entities",
+        "words": folder / "words",
+        "people": folder / "people",
         "kinds": folder / "kinds",
         "pairs": folder / "pairs",
         "ready": built_in_segmenter(),
@@ -87,14 +91,14 @@ def close(a, b):
 def test_words_are_those_of_the_tagger_with_their_places(server, runs):
     texts = [*SENTENCES, "今天 天气\n真好", "", " \u3000", "Python3 和 3.14", "👨\u200d👩\u200d👧 好", "好" * 300]
     segmenter = WordSegmenter(runs["words"])
-    status, found, _ = server.post("/segment", texts=texts, top_k=3)
+    status, found, _ = server.post("/segment", texts=texts, k_best=3)
     assert (status, found["model"]) == (200, "words")
-    expected = segmenter.segment_batch_with_confidence(texts)
+    expected = segmenter(texts)
     best = segmenter.k_best_batch(texts, 3)
     for text, result, words, ways in zip(texts, found["results"], expected, best, strict=True):
-        assert close([(word["text"], word["confidence"]) for word in result["words"]], words)
-        ours = [([word["text"] for word in way["words"]], way["probability"]) for way in result["alternatives"]]
-        assert close(ours, ways)
+        assert close(result["words"], [span.as_dict() for span in words])
+        ours = [(way["words"], way["probability"]) for way in result["alternatives"]]
+        assert close(ours, [([span.as_dict() for span in spans], p) for spans, p in ways])
         for row in [result["words"], *(way["words"] for way in result["alternatives"])]:
             assert [text[word["start"] : word["end"]] for word in row] == [word["text"] for word in row]
             assert [word["start"] for word in row] == sorted({word["start"] for word in row})
@@ -102,16 +106,15 @@ def test_words_are_those_of_the_tagger_with_their_places(server, runs):
 
 def test_an_exported_file_is_served_too(server, runs):
     status, found, _ = server.post("/segment", texts=SENTENCES, model="ready")
-    expected = WordSegmenter(runs["ready"]).segment_batch_with_confidence(SENTENCES)
-    words = [[(word["text"], word["confidence"]) for word in result["words"]] for result in found["results"]]
-    assert status == 200 and close(words, expected)
+    expected = [[span.as_dict() for span in spans] for spans in WordSegmenter(runs["ready"])(SENTENCES)]
+    assert status == 200 and close([result["words"] for result in found["results"]], expected)
 
 
 def test_entities_are_those_of_the_recognizer(server, runs):
     texts = ["".join(sentence.text) for sentence in load_mini("ner").test[:12]]
     recognizer = EntityRecognizer(runs["people"])
-    status, found, _ = server.post("/tag", texts=texts, top_k=2)
-    expected = [list(map(asdict, row)) for row in recognizer.recognize_batch(texts)]
+    status, found, _ = server.post("/tag", texts=texts, k_best=2)
+    expected = [[span.as_dict() for span in row] for row in recognizer.recognize_batch(texts)]
     assert status == 200 and sum(map(len, expected)) > 5
     assert close([result["entities"] for result in found["results"]], expected)
     for result, ways in zip(found["results"], recognizer.k_best_batch(texts, 2), strict=True):
@@ -126,7 +129,7 @@ def test_entities_are_those_of_the_recognizer(server, runs):
 def test_labels_are_those_of_the_classifier_and_models_are_chosen_by_name(server, runs):
     for name, texts in (("kinds", ["好吗", "好的"]), ("pairs", [["好吗", "好"], ["来了", "好"]])):
         status, found, _ = server.post("/classify", texts=texts, model=name)
-        expected = TextClassifier(runs[name]).classify_batch([t if name == "kinds" else tuple(t) for t in texts])
+        expected = TextClassifier(runs[name]).predict([t if name == "kinds" else tuple(t) for t in texts])
         assert (status, found["model"]) == (200, name)
         assert close(found["results"], list(map(asdict, expected)))
     assert server.post("/classify", texts=["好"])[1]["model"] == "kinds"  # the first one for the path
@@ -147,22 +150,15 @@ def test_the_server_lists_its_models_and_is_healthy(server):
 
 def test_the_paths_are_described_for_programs_and_the_page_needs_no_network(server):
     document = server.ask("GET", "/openapi.json")[1]
-    paths = {"/segment", "/tag", "/recognize", "/pos", "/classify", "/models", "/health", "/metrics"}
+    paths = {"/segment", "/tag", "/pos", "/classify", "/models", "/health", "/metrics"}
     assert paths == document["paths"].keys()
-    assert {path for path in paths for operation in document["paths"][path].values() if "deprecated" in operation} == {
-        "/recognize"
-    }
+    assert not any("deprecated" in operation for path in paths for operation in document["paths"][path].values())
     request = document["components"]["schemas"]["SegmentRequest"]["properties"]
     assert request["texts"]["maxItems"] == 20 and request["texts"]["items"]["maxLength"] == 20_000
     status, text, headers = server.ask("GET", "/")
     assert status == 200 and headers.get_content_type() == "text/html"
     assert "http://" not in text and "https://" not in text and "<script>" not in text
     assert "script-src 'self'" in headers["Content-Security-Policy"]
-
-
-def test_the_path_of_earlier_versions_gives_the_same_answers(server):
-    texts = ["".join(load_mini("ner").test[0].text)]
-    assert server.post("/recognize", texts=texts)[:2] == server.post("/tag", texts=texts)[:2]
 
 
 def test_metrics_are_text_of_prometheus(server):
@@ -284,12 +280,12 @@ MALFORMED = [  # path, body, status, what the reason says
     ("/segment", '{"texts": ["\\ud800"]}', 422, "texts[0]: "),
     ("/segment", '{"texts": ["好"], "\\ud800": 1}', 422, ""),
     ("/segment", '{"texts": ["好"], "text": "好"}', 422, "text: "),
-    ("/segment", '{"texts": ["好"], "top_k": -1}', 422, "top_k: "),
-    ("/segment", '{"texts": ["好"], "top_k": 21}', 422, "top_k: "),
-    ("/segment", '{"texts": ["好"], "top_k": "3"}', 422, "top_k: "),
-    ("/segment", '{"texts": ["好"], "top_k": 2.5}', 422, "top_k: "),
-    ("/segment", '{"texts": ["好"], "top_k": true}', 422, "top_k: "),
-    ("/segment", '{"texts": ["好"], "top_k": 1e400}', 422, "top_k: "),
+    ("/segment", '{"texts": ["好"], "k_best": -1}', 422, "k_best: "),
+    ("/segment", '{"texts": ["好"], "k_best": 21}', 422, "k_best: "),
+    ("/segment", '{"texts": ["好"], "k_best": "3"}', 422, "k_best: "),
+    ("/segment", '{"texts": ["好"], "k_best": 2.5}', 422, "k_best: "),
+    ("/segment", '{"texts": ["好"], "k_best": true}', 422, "k_best: "),
+    ("/segment", '{"texts": ["好"], "k_best": 1e400}', 422, "k_best: "),
     ("/segment", '{"texts": ["好"], "model": 3}', 422, "model: "),
     ("/segment", '{"texts": ["好"], "model": "people"}', 404, "`model` must be one of words, ready"),
     ("/segment", '{"texts": ["好"], "model": "../words"}', 404, "`model` must be one of words, ready"),
@@ -297,8 +293,8 @@ MALFORMED = [  # path, body, status, what the reason says
     ("/segment", json.dumps({"texts": ["好"] * 21}), 422, "texts: "),
     ("/segment", json.dumps({"texts": ["x" * 20_001]}), 422, "texts[0]: "),
     ("/segment", json.dumps({"texts": ["x" * 400_000]}), 413, "400,000 bytes"),
-    ("/classify", '{"texts": ["好"], "top_k": 2}', 422, "top_k: "),
-    ("/pos", '{"texts": ["好"], "top_k": 2}', 422, "top_k: "),
+    ("/classify", '{"texts": ["好"], "k_best": 2}', 422, "k_best: "),
+    ("/pos", '{"texts": ["好"], "k_best": 2}', 422, "k_best: "),
     ("/classify", '{"texts": ["好"], "model": "pairs"}', 422, "texts[0]: "),
     ("/classify", '{"texts": [["好", "好"]], "model": "kinds"}', 422, "texts[0]: "),
     ("/classify", '{"texts": [["好"]], "model": "pairs"}', 422, "texts[0]"),
@@ -392,7 +388,7 @@ def test_a_body_in_chunks_is_bounded_too(server):
 
 @pytest.mark.slow
 def test_a_thousand_malformed_bodies_are_refused(server):
-    rng, good = random.Random(0), json.dumps({"texts": ["今天", "好"], "top_k": 2, "model": "words"})
+    rng, good = random.Random(0), json.dumps({"texts": ["今天", "好"], "k_best": 2, "model": "words"})
     refused = 0
     for _ in range(1000):
         body = bytearray(good.encode())
@@ -426,22 +422,22 @@ def choose(page, name):
     page.value(f"document.querySelector('[data-name={name}]').click(); document.getElementById('text').focus()")
 
 
-def test_the_page_shows_words_their_confidence_and_alternatives_while_one_types(server, runs, page):
+def test_the_page_shows_words_their_probability_and_alternatives_while_one_types(server, runs, page):
     segmenter = WordSegmenter(runs["words"])
     page.open(f"{server.url}/", 1200)
     page.wait("document.querySelectorAll('#models button').length == 5")
     assert page.value("document.activeElement.id") == "text"
     for text in (TYPED, TYPED + "👍 <b>好</b>"):  # what was typed before is still there
         page.type(text.removeprefix(page.value("document.getElementById('text').value")))
-        words = segmenter.segment_with_confidence(text)
-        page.wait(f"{SHOWN}.join(' ') == {json.dumps(' '.join(word for word, _ in words))}")
+        (words,) = segmenter([text])
+        page.wait(f"{SHOWN}.join(' ') == {json.dumps(' '.join(span.text for span in words))}")
     shown = page.value("[...document.querySelectorAll('#result .piece small')].map(x => parseFloat(x.textContent))")
-    assert shown == pytest.approx([100 * p for _, p in words], abs=0.06)
+    assert shown == pytest.approx([100 * span.probability for span in words], abs=0.06)
     best = segmenter.k_best(text, 4)[1:]
     rows = page.value(
         "[...document.querySelectorAll('#alternatives li')].map(x => [...x.children].map(y => y.textContent))"
     )
-    assert [row[1].split() for row in rows] == [words for words, _ in best]
+    assert [row[1].split() for row in rows] == [[span.text for span in spans] for spans, _ in best]
     assert page.errors == []
 
 
@@ -456,7 +452,7 @@ def test_the_page_shows_the_probability_of_the_whole_analysis(server, runs, page
     page.type(TYPED)
     page.wait("document.getElementById('probability').textContent != ''")
     words, probability = WordSegmenter(runs["words"]).k_best(TYPED, 1)[0]
-    assert page.value(SHOWN) == words
+    assert page.value(SHOWN) == [span.text for span in words]
     assert page.value(
         "document.getElementById('probability').textContent"
     ) == f"whole analysis {probability:.1%}".replace("%", " %")

@@ -10,7 +10,8 @@ import pytest
 
 from kcrf.commands import main
 from kcrf.corpora import load_mini
-from kcrf.taggers import WordSegmenter, built_in_model
+from kcrf.taggers import Span, WordSegmenter
+from kcrf.taggers.open_model import built_in_segmenter
 
 FILES = {"README.md", "model.npz", "tagged.npz"}
 SENTENCES = load_mini().test
@@ -19,7 +20,7 @@ BACKENDS = ["torch"]
 
 
 def test_it_is_small_and_has_its_card():
-    paths = list(built_in_model.built_in_segmenter().parent.iterdir())
+    paths = list(built_in_segmenter().parent.iterdir())
     assert {path.name for path in paths} == FILES
     assert sum(path.stat().st_size for path in paths) < 3 * 2**20
     card = next(path for path in paths if path.name == "README.md").read_text(encoding="utf-8")
@@ -42,17 +43,18 @@ def test_signs_are_words_wherever_they_stand(sign):
 
 
 def test_the_built_in_model_has_parts_of_speech(segmenter, monkeypatch, capsys):
-    assert segmenter.segment("今天天气真好。", tags=True) == WordSegmenter().segment("今天天气真好。", tags=True)
-    words, tags = zip(*segmenter.segment("我们昨天在北京大学学习汉语。", tags=True))
-    assert words[:3] == ("我们", "昨天", "在") and tags[:3] == ("PRON", "NOUN", "VERB") and tags[-1] == "PUNCT"
-    assert segmenter.segment_with_confidence("我们", tags=True)[0][:2] == ("我们", "PRON")
-    assert segmenter.k_best("我们", 1, tags=True)[0][0] == [("我们", "PRON")]
-    assert segmenter.segment_lines(["我们", ""], tags=True) == ["我们/PRON", ""]
-    assert segmenter.segment("我们", spans=[(0, 2, "NOUN")], tags=True) == [("我们", "NOUN")]
-    own = WordSegmenter(words=["真好"], force_words=True, keep_latin=False)
-    assert "真好" in dict(own.segment("今天天气真好。", tags=True))
+    tagger = WordSegmenter(with_labels=True)
+    assert "PRON" in tagger.labels and segmenter.labels == ()
+    (spans,) = tagger(["我们昨天在北京大学学习汉语。"])
+    assert [(span.text, span.label) for span in spans[:3]] == [("我们", "PRON"), ("昨天", "NOUN"), ("在", "VERB")]
+    assert spans[-1].label == "PUNCT" and tagger.segment("我们昨天") == ["我们", "昨天"]
+    assert tagger.k_best("我们", 1)[0][0] == [Span(0, 2, "我们", "PRON")]
+    assert tagger.segment_lines(["我们", ""]) == ["我们/PRON", ""]
+    assert tagger.predict(["我们"], spans=[[(0, 2, "NOUN")]]) == [[Span(0, 2, "我们", "NOUN", 1.0)]]
+    own = WordSegmenter(words=["真好"], force_words=True, keep_latin=False, with_labels=True)
+    assert "真好" in own.segment("今天天气真好。")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("我们\n".encode())))
-    assert main(["segment", "--tags"]) == 0 and capsys.readouterr().out == "我们/PRON\n"
+    assert main(["segment", "--labels"]) == 0 and capsys.readouterr().out == "我们/PRON\n"
 
 
 def ends_of(words):

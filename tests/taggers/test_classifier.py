@@ -26,7 +26,6 @@ from kcrf.networks.tagging import build_network
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
 from kcrf.runs import DivergedError, RunFolder, SettingError, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
-from kcrf.taggers.classifier import load_classifier
 from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_classifier, train_segmenter
 from kcrf.training.progress import TrainingProgress
@@ -83,7 +82,7 @@ def test_a_run_stands_alone_and_classifies_as_it_was_scored(kind, request):
     folder = request.getfixturevalue(kind)
     classifier = TextClassifier(folder)
     assert classifier.labels == ("bad", "good") and not classifier.pairs
-    found = classifier.classify_batch(text for text, _ in PARTS["test"])
+    found = classifier.predict(text for text, _ in PARTS["test"])
     rows = read_run(folder).predictions
     assert [(item.label, row["text"]) for item, row in zip(found, rows)] == [
         (row["found"], text) for row, (text, _) in zip(rows, PARTS["test"])
@@ -111,24 +110,24 @@ def test_a_text_is_classified_as_in_any_batch_and_length_does_not_matter(run, be
     for folder in (run, bert_run):
         classifier = TextClassifier(folder)
         texts = ["", "good", "\x00", "\ud800", "it is a bad film " * 60, "a poor film", "长" * 700]
-        together = classifier.classify_batch(texts, batch_size=3)
+        together = classifier.predict(texts, batch_size=3)
         for text, item in zip(texts, together):
             assert classifier.classify(text).probabilities == pytest.approx(item.probabilities, abs=1e-5)
-        assert classifier.classify_batch([]) == []
+        assert classifier.predict([]) == []
 
 
 @pytest.mark.once
 def test_only_what_the_run_was_trained_on_is_taken(run):
     classifier = TextClassifier(run)
     with pytest.raises(TypeError, match="for one text call `classify`. Received: 'a text'"):
-        classifier.classify_batch("a text")
+        classifier.predict("a text")
     with pytest.raises(TypeError, match="The model needs strings. Received: .'a', 'b'."):
         classifier.classify("a", "b")
     for item in ({"text": "a good film"}, {"a good film"}, None, 3):
         with pytest.raises(TypeError, match="The model needs strings. Received: "):
-            classifier.classify_batch([item])
-    with pytest.raises(TypeError, match="`texts` must be a list; .* Received: .'text': "):
-        classifier.classify_batch({"text": ["a good film"]})
+            classifier.predict([item])
+    with pytest.raises(TypeError, match="`texts` must be a list of texts. Received: .'text': "):
+        classifier.predict({"text": ["a good film"]})
     with pytest.raises(ValueError, match="needs a run of --task ner. Received: one of --task classify"):
         EntityRecognizer(run)
 
@@ -173,7 +172,7 @@ def test_numbers_are_learned_in_their_own_units(tmp_path):
     assert scores["valid"]["pearson"] > 0.85 and scores["valid"]["mean_error"] < 100
     found = TextClassifier(tmp_path / "run").classify("it is a great film")
     assert 5150 < found.label < 5450 and found.probability is None and found.probabilities == {}
-    numbers = [item.label for item in classifier.classify([(text, None) for text, _ in train])]
+    numbers = [item.label for item in classifier.predict([text for text, _ in train])]
     assert regression_scores([float(label) for _, label in train], numbers) == pytest.approx(scores["valid"])
 
 
@@ -232,7 +231,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(kind, bert, tmp_path):
     resume_tagger(tmp_path / "run", **PARTS)
     for name in ("scores.json", "predictions.jsonl"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    one, other = (load_classifier(tmp_path / name).model.get_weights() for name in ("whole", "run"))
+    one, other = (TextClassifier(tmp_path / name).model.get_weights() for name in ("whole", "run"))
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -317,7 +316,7 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     assert commands.main(["classify", "--model", str(run), str(texts)]) == 0
     written = capfdbinary.readouterr().out
     pred.write_bytes(written)
-    found = TextClassifier(run).classify_batch(text for text, _ in PARTS["test"])
+    found = TextClassifier(run).predict(text for text, _ in PARTS["test"])
     rows = [json.loads(line) for line in written.splitlines()]
     assert [(row["text"], row["label"]) for row in rows] == [(t, f.label) for (t, _), f in zip(PARTS["test"], found)]
     assert rows[0]["probabilities"] == pytest.approx(found[0].probabilities, abs=1e-6)
@@ -519,7 +518,7 @@ def test_several_layers_are_combined(mode, task, bert):
 def test_a_run_that_reads_other_layers_is_loaded_as_it_was_trained(changes, bert, tmp_path):
     settings = Settings(**{**QUICK, "epochs": 1}, bert=str(bert), skip_top_layers=1, layerwise_decay=0.9, **changes)
     _, scores = train_classifier(settings, PARTS["train"][:16], PARTS["valid"], out=tmp_path / "run")
-    found = TextClassifier(tmp_path / "run").classify_batch(text for text, _ in PARTS["valid"])
+    found = TextClassifier(tmp_path / "run").predict(text for text, _ in PARTS["valid"])
     gold = [label for _, label in PARTS["valid"]]
     assert classification_scores(gold, [item.label for item in found], ["bad", "good"]) == scores["valid"]
 
@@ -544,7 +543,7 @@ def test_another_run_starts_from_the_bert_of_a_run(bert_run, tmp_path, capsys):
         train_classifier(Settings(**still, bert=str(bert_run), **more), PAIRS[:8], PAIRS[:8], out=tmp_path / name)
         assert f"{bert_run}: " in capsys.readouterr().out  # the load report
         before, after = (
-            {v.path: ops.convert_to_numpy(v) for v in load_classifier(run).model.weights}
+            {v.path: ops.convert_to_numpy(v) for v in TextClassifier(run).model.weights}
             for run in (bert_run, tmp_path / name)
         )
         for path in after:
@@ -611,7 +610,7 @@ def test_a_fresh_pooler_is_drawn_anew(bert, tmp_path):
             **{**QUICK, "epochs": 1, "learning_rate": 1e-12}, bert=str(bert), pool="pooler", skip_pooler=skip
         )
         train_classifier(settings, **PARTS, out=tmp_path / str(skip))
-        model = load_classifier(tmp_path / str(skip)).model
+        model = TextClassifier(tmp_path / str(skip)).model
         poolers.append(ops.convert_to_numpy(model.get_layer("Pooler-Dense").kernel))
     known = ops.convert_to_numpy(build_transformer_model(bert, bert, with_pool=True).get_layer("Pooler-Dense").kernel)
     np.testing.assert_allclose(poolers[0], known, atol=1e-7)

@@ -17,9 +17,8 @@ from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.entities import entity_line
 from kcrf.metrics import entity_scores
 from kcrf.runs import RunFolder, Settings
-from kcrf.taggers import EntityRecognizer
-from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.text_input import as_text_input
+from kcrf.taggers import EntityRecognizer, Span, load_tagger
+from kcrf.taggers.spans import part_of
 from kcrf.training import resume_tagger, train_tagger
 
 SMALL = {"task": "ner", "width": 32, "depth": 1, "batch_size": 16, "epochs": 6, "learning_rate": 5e-3, "dropout": 0.1}
@@ -78,7 +77,7 @@ def test_entities_are_characters_of_a_text_as_it_is_written(recognizer):
     text = "  In Leeds,\tKim didn't pay; Kim's hope..."
     found = recognizer.recognize(text)
     assert [(text[e.start : e.end], e.label) for e in found] == [("Leeds", "LOC"), ("Kim", "PER"), ("Kim", "PER")]
-    assert [e.text for e in found] == ["Leeds", "Kim", "Kim"] and all(0.5 < e.confidence <= 1 for e in found)
+    assert [e.text for e in found] == ["Leeds", "Kim", "Kim"] and all(0.5 < e.probability <= 1 for e in found)
     ((best, p), *_) = recognizer.k_best(text, 3)
     assert [(e.start, e.end, e.label) for e in best] == [(e.start, e.end, e.label) for e in found] and p <= 1
 
@@ -91,7 +90,7 @@ def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
     )
     assert [(e.start, e.end, e.label, e.text) for e in lists] == [(1, 2, "LOC", "Leeds"), (3, 5, "PER", "Kim Smith")]
     assert [(e.start, e.end) for e in sentence] == [(3, 8), (11, 20)]
-    assert [e.confidence for e in lists] == [e.confidence for e in sentence]
+    assert [e.probability for e in lists] == [e.probability for e in sentence]
     ((best, _),) = recognizer.k_best(tokens, 1)
     assert [(e.start, e.end) for e in best] == [(1, 2), (3, 5)]
     known = recognizer.recognize(tokens, spans=[(9, 10, "PER"), (3, 4, "PER")])
@@ -104,13 +103,14 @@ def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
 
 @pytest.mark.once
 def test_spans_of_tokens_are_spans_of_their_text_and_back():
-    given = as_text_input(["Kim", "in", "上海", "市"])  # joined without a blank at the end
+    given = part_of(["Kim", "in", "上海", "市"])  # joined without a blank at the end
     spans = [(0, 1, "PER"), (2, 3, "LOC"), (2, 4, "LOC"), (3, 4, "LOC")]
     characters = [(0, 3, "PER"), (6, 8, "LOC"), (6, 9, "LOC"), (8, 9, "LOC")]
     assert given.text == "Kim in上海市" and given.in_characters(spans) == characters
-    assert given.as_counted(characters) == spans
-    assert given.as_counted([(7, 9, "LOC", 0.5)]) == [(2, 4, "LOC", 0.5)]  # all tokens that it touches
-    assert as_text_input("上海").as_counted(characters) == characters == as_text_input("上海").in_characters(characters)
+    found = [Span(start, end, "", label) for start, end, label in characters]
+    assert [span.key for span in given.as_counted(found)] == spans
+    assert given.as_counted([Span(7, 9, "海市", "LOC", 0.5)]) == [Span(2, 4, "海市", "LOC", 0.5)]  # all that it touches
+    assert part_of("上海").as_counted(found) == found and part_of("上海").in_characters(characters) == characters
 
 
 @pytest.mark.once
@@ -159,7 +159,7 @@ def test_the_command_line_tags_texts_tokens_and_columns(run, tmp_path, capfd):
     assert commands.main(["score", "--task", "ner", "--gold", str(conll), "--pred", str(found), "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["f"] == json.loads((run / "scores.json").read_text())["test"]["f"]
     text.write_text("didn't Kim", encoding="utf-8")
-    assert commands.main(["tag", "--model", str(run), "--input", "tokens", "--top-k", "1", str(text)]) == 0
+    assert commands.main(["tag", "--model", str(run), "--input", "tokens", "--k-best", "1", str(text)]) == 0
     assert [e["text"] for e in json.loads(capfd.readouterr().out)["entities"]] == ["Kim"]
 
 

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import few
+from decoders import keys, tuples, ways
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -23,12 +24,10 @@ from kcrf.metrics import entity_scores
 from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
 from kcrf.runs import Settings
-from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter
-from kcrf.taggers.entity_recognizer import entities_of
-from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.span_constraints import SpanConstraints
-from kcrf.taggers.text_input import as_text_input
-from kcrf.taggers.trained_tagger import TrainedTagger
+from kcrf.taggers import EntityRecognizer, Span, WordSegmenter, load_tagger
+from kcrf.taggers.constraints import SpanConstraints
+from kcrf.taggers.decoder import Decoder
+from kcrf.taggers.spans import part_of
 from kcrf.tags import bio, bioes, bmes
 from kcrf.tasks.task import tagged_windows
 from kcrf.training import train_tagger
@@ -99,7 +98,7 @@ def test_transitions_are_told_for_every_epoch(run):
 
 def path_probabilities(tagger, text):
     """The probability of every tag sequence, by enumeration in float64; constraints forbid what is illegal."""
-    emissions = tagger.emissions([text]).astype(float)
+    emissions = tagger.decoder.emissions([text]).astype(float)
     trans = np.zeros((7, 7)) if tagger.crf is None else ops.convert_to_numpy(tagger.crf.trans).astype(float)
     paths = list(product(range(7), repeat=len(text)))
     scores = np.array(
@@ -108,7 +107,7 @@ def path_probabilities(tagger, text):
             for path in paths
         ]
     )
-    scores = np.exp((scores - scores.max()) / tagger.temperature)
+    scores = np.exp((scores - scores.max()) / tagger.network.temperature)
     if tagger.crf is not None and tagger.crf.constraints:
         scheme = tagger.scheme
         scores *= [tuple(scheme.encode(scheme.decode(path), len(path))) == path for path in paths]
@@ -125,9 +124,9 @@ def posterior(probabilities, scheme, start, end, label):
 @pytest.mark.parametrize("limit", [0.02, 0.1, 0.3, 0.6])
 def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap(limit, run):
     tagger = load_tagger(run)
-    tagger.min_probability = limit
+    tagger.decoder.min_probability = limit
     texts = [sentence.text[:5] for sentence in CORPUS.test[:6]]
-    for text, found in zip(texts, tagger.spans_with_confidence(texts), strict=True):
+    for text, found in zip(texts, tuples(tagger, texts), strict=True):
         probabilities, scheme, expected = path_probabilities(tagger, text), tagger.scheme, {}
         spans = [(a, b, label) for a in range(5) for b in range(a + 1, 6) for label in scheme.types]
         by_posterior = {span: posterior(probabilities, scheme, *span) for span in spans}
@@ -143,10 +142,10 @@ def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap
 def test_a_known_entity_that_a_window_cuts_is_returned_whole_whatever_the_least_confidence(scheme):
     random, reader = np.random.default_rng(0), CharacterReader(Vocabulary.of(["甲乙"]), ngrams=CharacterNGrams(64))
     model = LinearModel(scheme, random.normal(size=(64, len(scheme))).astype("float32"), np.zeros((len(scheme),) * 2))
-    tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_probability=0.05)
+    tagger = Decoder(LinearTaggingNetwork(model), reader, min_probability=0.05)
     for length, span in ((140, (100, 135, "B")), (300, (100, 200, "B")), (300, (0, 300, "A"))):
         text = "".join(random.choice(list("甲乙"), length))
-        (found,) = tagger.spans_with_confidence([text], constraints=[SpanConstraints([span], [])])
+        (found,) = tuples(tagger, [text], constraints=[SpanConstraints([span], [])])
         assert [row for row in found if row[0] < span[1] and row[1] > span[0]] == [(*span, pytest.approx(1.0))]
 
 
@@ -156,7 +155,7 @@ def test_a_known_entity_that_a_window_cuts_is_returned_whole_whatever_the_least_
 def test_white_space_at_the_edges_of_an_entity_is_not_part_of_it(scheme, text):
     random, reader = np.random.default_rng(len(text)), CharacterReader(None, None, CharacterNGrams(64))
     model = LinearModel(scheme, *(random.normal(size=(n, len(scheme))).astype("float32") for n in (64, len(scheme))))
-    tagger = TrainedTagger(LinearTaggingNetwork(model), reader)
+    tagger = Decoder(LinearTaggingNetwork(model), reader)
     emissions, expected = tagger.emissions([text]), {}
     for path in product(range(len(scheme)), repeat=len(text)):
         spans = scheme.decode(list(path))
@@ -165,13 +164,13 @@ def test_white_space_at_the_edges_of_an_entity_is_not_part_of_it(scheme, text):
             key = tuple((min(i), max(i) + 1, label) for i, (*_, label) in zip(inside, spans, strict=True) if i)
             score = emissions[range(len(text)), path].sum() + model.transitions[path[:-1], path[1:]].sum()
             expected.setdefault(key, []).append(score)
-    found = {tuple(spans): p for spans, p in tagger.k_best([text], 10_000)[0]}
+    found = {tuple(spans): p for spans, p in ways(tagger, [text], 10_000)[0]}
     assert found.keys() == expected.keys()
     sums = np.array([np.exp(expected[key]).sum() for key in found])
     assert_allclose(list(found.values()) / np.max(list(found.values())), sums / sums.max(), rtol=1e-4)
     best = list(max(expected, key=lambda key: max(expected[key])))
-    assert tagger.spans([text]) == [best]
-    (found,) = tagger.spans_with_confidence([text])
+    assert keys(tagger, [text]) == [best]
+    (found,) = tuples(tagger, [text])
     assert [span[:3] for span in found] == best
     total = sum(np.exp(scores).sum() for scores in expected.values())
 
@@ -180,12 +179,12 @@ def test_white_space_at_the_edges_of_an_entity_is_not_part_of_it(scheme, text):
 
     assert_allclose([span[3] for span in found], [posterior(span) for span in found], rtol=1e-4)
     for limit in (0.1, 0.3, 0.6):
-        (found,) = TrainedTagger(tagger.network, reader, min_probability=limit).spans_with_confidence([text])
+        (found,) = tuples(Decoder(tagger.network, reader, min_probability=limit), [text])
         assert_allclose([span[3] for span in found], [posterior(span) for span in found], rtol=1e-4)
         sure = {span for key in expected for span in key if posterior(span) >= max(limit, 0.501)}
         assert sure <= {span[:3] for span in found}
     given = SpanConstraints([(0, len(text), "A")], [])
-    assert tagger.spans([text], constraints=[given]) == [[(0, len(text), "A")]]
+    assert keys(tagger, [text], constraints=[given]) == [[(0, len(text), "A")]]
 
 
 @pytest.mark.slow
@@ -194,9 +193,9 @@ def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path
     tagger, scores = train_tagger(settings, **DATA, test=TEST, out=tmp_path / "run")
     texts = [sentence.text for sentence in TEST]
     found = EntityRecognizer(tmp_path / "run").recognize_batch(texts)
-    assert scores["test"]["found_entities"] == sum(map(len, found)) == sum(map(len, tagger.spans(texts)))
-    assert all(e.confidence >= 0.05 for row in found for e in row)
-    assert any(e.confidence < 0.5 for row in found for e in row)
+    assert scores["test"]["found_entities"] == sum(map(len, found)) == sum(map(len, keys(tagger, texts)))
+    assert all(e.probability >= 0.05 for row in found for e in row)
+    assert any(e.probability < 0.5 for row in found for e in row)
     more = EntityRecognizer(run, min_probability=0.01).recognize_batch(texts)
     assert sum(map(len, more)) > sum(map(len, EntityRecognizer(run, min_probability=0.9).recognize_batch(texts)))
     (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
@@ -218,7 +217,7 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
     probabilities = path_probabilities(tagger, text)
     legal = [path for path in sorted(probabilities, key=probabilities.get) if not tagger.scheme.violations(path)]
     best = legal[-1]
-    (found,) = tagger.spans_with_confidence([text])
+    (found,) = tuples(tagger, [text])
     assert [span[:3] for span in found] == tagger.scheme.decode(best)
     for start, end, label, confidence in found:
         assert_allclose(confidence, posterior(probabilities, tagger.scheme, start, end, label), atol=1e-5)
@@ -226,7 +225,7 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
     for path in legal[-6:]:
         spans = tuple(tagger.scheme.decode(path))
         by_spans[spans] = by_spans.get(spans, 0) + probabilities[path]
-    (best,) = tagger.k_best([text], 6)
+    (best,) = ways(tagger, [text], 6)
     assert_allclose([p for _, p in best], sorted(by_spans.values(), reverse=True), atol=1e-5)
     assert {tuple(spans) for spans, _ in best} == set(by_spans)
 
@@ -243,11 +242,11 @@ def test_no_entity_comes_from_an_illegal_path_without_constraints(tmp_path):
     probabilities = path_probabilities(tagger, text)
     assert scheme.violations(max(probabilities, key=probabilities.get))
     legal = sorted((path for path in probabilities if not scheme.violations(path)), key=probabilities.get)
-    (found,) = tagger.spans_with_confidence([text])
+    (found,) = tuples(tagger, [text])
     assert [span[:3] for span in found] == scheme.decode(legal[-1]) != []
     for *span, confidence in found:
         assert_allclose(confidence, posterior(probabilities, scheme, *span), atol=1e-5)
-    assert {tuple(spans) for spans, _ in tagger.k_best([text], 4)[0]} <= {
+    assert {tuple(spans) for spans, _ in ways(tagger, [text], 4)[0]} <= {
         tuple(map(tuple, scheme.decode(p))) for p in legal
     }
 
@@ -256,7 +255,7 @@ def test_no_entity_comes_from_an_illegal_path_without_constraints(tmp_path):
 def test_where_windows_meet_a_piece_of_an_entity_is_left_out(run):
     tagger = load_tagger(run)
     tags = [tagger.scheme.labels.index(x) for x in ("I-PER", "O", "B-PER", "I-PER", "I-LOC", "O", "B-LOC")]
-    assert tagger._spans_of(tags) == [(2, 4, "PER"), (6, 7, "LOC")]
+    assert tagger.decoder._spans_of_tags(tags) == [(2, 4, "PER"), (6, 7, "LOC")]
 
 
 @pytest.mark.once
@@ -265,14 +264,14 @@ def test_a_long_document_is_its_sentences_and_loses_no_entity(recognizer_without
     sentences = [sentence.text for sentence in CORPUS.valid[:40] if sentence.text.endswith("。")]
     document, expected, start = "".join(sentences), [], 0
     (whole,) = recognizer.recognize_batch([document])
-    for window in recognizer._tagger.reader.read([document])[0].windows:
+    for window in recognizer.reader.read([document])[0].windows:
         stretch = document[window.keep[0] : window.keep[1]]
         for entity in recognizer.recognize(stretch):
             expected.append((entity.start + start, entity.end + start, entity.label, entity.text))
         start += len(stretch)
     assert start == len(document) > 4 * 128
     assert [(e.start, e.end, e.label, e.text) for e in whole] == expected and expected
-    assert all(document[e.start : e.end] == e.text and 0 <= e.confidence <= 1 for e in whole)
+    assert all(document[e.start : e.end] == e.text and 0 <= e.probability <= 1 for e in whole)
 
 
 @pytest.mark.once
@@ -280,7 +279,7 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
     recognizer = recognizer_without_ngrams
     sentences = [sentence.text for sentence in CORPUS.valid[:30] if sentence.text.endswith("。")]
     document = "".join(sentences)
-    windows = recognizer._tagger.reader.read([document])[0].windows
+    windows = recognizer.reader.read([document])[0].windows
     parts = [recognizer.k_best(document[w.keep[0] : w.keep[1]], 1)[0][1] for w in windows]
     best = recognizer.k_best(document, 4)
     assert recognizer.k_best_batch(iter([document]), 4) == [best]
@@ -289,9 +288,9 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
 
 
 @pytest.mark.once
-def test_the_space_between_two_tokens_is_no_entity():
-    tokens = as_text_input(["a", "b c", "\u3000"])  # "a b c\u3000", of which a model of characters may tag each
-    found = entities_of(tokens, [(i, i + 1, "PER", 0.5) for i in range(len(tokens.text))])
+def test_an_entity_inside_a_token_has_the_place_of_the_token():
+    part = part_of(["a", "b c"])  # "a b c", of which a model of characters may tag each
+    found = part.as_counted([Span(i, i + 1, part.text[i], "PER", 0.5) for i in (0, 2, 4)])
     assert [(entity.start, entity.end, entity.text) for entity in found] == [(0, 1, "a"), (1, 2, "b"), (1, 2, "c")]
 
 
@@ -301,14 +300,14 @@ def test_an_entity_that_only_its_sequences_with_and_without_white_space_together
     for seed in range(100):
         random = np.random.default_rng(seed)
         model = LinearModel(scheme, *(random.normal(size=(n, 3)).astype("float32") for n in (64, 3)))
-        tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_probability=0.6)
+        tagger = Decoder(LinearTaggingNetwork(model), reader, min_probability=0.6)
         emissions = tagger.emissions([" 甲"])
-        ways = {(a, b): emissions[0, a] + model.transitions[a, b] + emissions[1, b] for a in (0, 1) for b in range(3)}
-        del ways[0, 2]  # I after O
-        total = sum(map(np.exp, ways.values()))
-        alone, together = (sum(np.exp(ways[way]) for way in some) / total for some in ([(0, 1), (1, 1)], [(1, 2)]))
+        scores = {(a, b): emissions[0, a] + model.transitions[a, b] + emissions[1, b] for a in (0, 1) for b in range(3)}
+        del scores[0, 2]  # I after O
+        total = sum(map(np.exp, scores.values()))
+        alone, together = (sum(np.exp(scores[way]) for way in some) / total for some in ([(0, 1), (1, 1)], [(1, 2)]))
         if alone + together >= 0.6:
-            assert tagger.spans_with_confidence([" 甲"]) == [[(1, 2, "A", pytest.approx(alone + together))]]
+            assert tuples(tagger, [" 甲"]) == [[(1, 2, "A", pytest.approx(alone + together))]]
             unlikely_alone += max(alone, together) < 0.6
     assert unlikely_alone > 5
 
@@ -342,7 +341,7 @@ def test_unusual_texts_and_empty_documents_between_others(recognizer):
     batch = recognizer.recognize_batch(TEXTS, batch_size=2)
     assert batch[0] == []
     for text, entities in zip(TEXTS, batch, strict=True):
-        assert all(isinstance(e, Entity) and text[e.start : e.end] == e.text for e in entities)
+        assert all(isinstance(e, Span) and text[e.start : e.end] == e.text for e in entities)
         alone = recognizer.recognize(text)
         assert [(e.start, e.end, e.label) for e in alone] == [(e.start, e.end, e.label) for e in entities]
 
@@ -352,7 +351,7 @@ def test_the_command_line_tags_scores_and_trains_on_what_it_wrote(run, tmp_path,
     sentences = TEST
     text = tmp_path / "text.txt"
     text.write_bytes("\r\n".join(["", *(sentence.text for sentence in sentences)]).encode())
-    assert commands.main(["tag", "--model", str(run), "--top-k", "2", str(text)]) == 0
+    assert commands.main(["tag", "--model", str(run), "--k-best", "2", str(text)]) == 0
     out = capfdbinary.readouterr().out
     lines = [json.loads(line) for line in out.decode().splitlines()]
     assert [line["text"] for line in lines] == ["", *(sentence.text for sentence in sentences)]
@@ -363,7 +362,7 @@ def test_the_command_line_tags_scores_and_trains_on_what_it_wrote(run, tmp_path,
         "end",
         "label",
         "text",
-        "confidence",
+        "probability",
     }
     gold, pred = tmp_path / "gold.jsonl", tmp_path / "pred.jsonl"
     pred.write_bytes(out.split(b"\n", 1)[1])
@@ -377,7 +376,7 @@ def test_the_command_line_tags_scores_and_trains_on_what_it_wrote(run, tmp_path,
     pred.write_bytes(out)
     assert commands.main(["score", "--task", "ner", "--gold", str(gold), "--pred", str(pred)]) == 2
     assert b"must have the same sentences. Received: sentence 1 ''" in capfdbinary.readouterr().err
-    confidences = [entity["confidence"] for line in lines for entity in line["entities"]]
+    confidences = [entity["probability"] for line in lines for entity in line["entities"]]
     assert all(0 < confidence <= 1 and confidence == round(confidence, 6) for confidence in confidences)
 
 
@@ -578,7 +577,7 @@ def test_batches_by_tokens_have_about_as_many_positions_each():
 @pytest.mark.parametrize("limit", [None, 0.05])
 def test_known_entities_leave_the_probabilities_of_the_sequences_that_have_them(limit, run):
     recognizer, text, known = EntityRecognizer(run, limit), CORPUS.test[0].text[:5], (1, 3, "PER")
-    tagger = recognizer._tagger
+    tagger = recognizer
     left = {p: w for p, w in path_probabilities(tagger, text).items() if known in tagger.scheme.decode(p)}
     left = {path: weight / sum(left.values()) for path, weight in left.items()}
     found = recognizer.recognize(text, spans=[known])
@@ -586,6 +585,6 @@ def test_known_entities_leave_the_probabilities_of_the_sequences_that_have_them(
     if limit is None:
         assert [(e.start, e.end, e.label) for e in found] == tagger.scheme.decode(max(left, key=left.get))
     for e in found:
-        assert_allclose(e.confidence, posterior(left, tagger.scheme, e.start, e.end, e.label), atol=1e-5)
+        assert_allclose(e.probability, posterior(left, tagger.scheme, e.start, e.end, e.label), atol=1e-5)
     with pytest.raises(ValueError, match="with a label of"):
         recognizer.recognize(text, spans=[(1, 3, "CAR")])

@@ -13,6 +13,7 @@ import oracles
 import pytest
 from configs import stored
 from conftest import few
+from decoders import parts_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import LINEAR
 from kcrf.runs.setup import save_setup
 from kcrf.taggers import EntityRecognizer, WordSegmenter
-from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.decoder import Decoder
 from kcrf.tags import bio, bmes, words_to_tags
 from kcrf.training.batches import tagged_windows
 
@@ -74,15 +75,14 @@ def words(tmp_path_factory):
 
 def test_a_linear_model_learns_to_segment(words):
     test = load_mini().test
-    tagger = Tagger(*words[1:])
-    assert tagger.scores([Sentence("".join(row), spans_of(row)) for row in test])["f"] > 0.84
+    assert WordSegmenter(words[0]).scores([Sentence("".join(row), spans_of(row)) for row in test])["f"] > 0.84
 
 
 @settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_lines_are_the_spans_of_the_tagger(words, texts):
     segmenter = WordSegmenter(words[0])
-    expected = [segmenter.segment(text, spans=[]) for text in texts]
+    expected = [[span.text for span in spans] for spans in segmenter(texts)]
     assert segmenter.segment_batch(texts) == expected
     assert segmenter.segment_lines(texts) == [" ".join(row) for row in expected]
     assert ["".join(row) for row in expected] == ["".join(text.split()) for text in texts]
@@ -108,7 +108,7 @@ def test_words_of_the_user_are_more_probable(words):
     text, word = "他在绾魕上班。", "绾魕"
 
     def probability(segmenter):
-        return sum(p for row, p in segmenter.k_best(text, 100) if word in row)
+        return sum(p for spans, p in segmenter.k_best(text, 100) if word in [span.text for span in spans])
 
     assert probability(WordSegmenter(words[0], {word: 5})) > probability(WordSegmenter(words[0]))
 
@@ -122,11 +122,11 @@ def test_probabilities_are_those_of_all_paths(words):
     starts = np.where(bmes().allowed_starts, 0.0, -1e9)
     emissions = network.model.emissions(window.inputs["ngrams"])
     known = oracles.sentence(emissions, np.ones(4, bool), transitions, starts, ends)
-    ((_, marginals),) = Tagger(network, reader).marginals([text])
+    ((_, marginals),) = Decoder(network, reader).marginals(parts_of([text]))
     np.testing.assert_allclose(marginals, known["marginals"], atol=1e-5)
-    found = WordSegmenter(words[0]).segment_with_confidence(text)
+    (found,) = WordSegmenter(words[0])([text])
     path, score = known["paths"][0]
-    assert [word for word, _ in found] == [text[a:b] for a, b in bmes().decode(list(path))]
+    assert [span.text for span in found] == [text[a:b] for a, b in bmes().decode(list(path))]
     best = WordSegmenter(words[0]).k_best(text, 3)
     assert best[0][1] == pytest.approx(np.exp(score - known["log_z"]), rel=1e-4)
 
@@ -169,10 +169,9 @@ def entities(tmp_path_factory):
 
 def test_entities_are_found_with_probabilities(entities):
     recognizer = EntityRecognizer(entities[0])
-    tagger = Tagger(LinearTaggingNetwork(entities[1]), entities[2])
-    assert tagger.scores(load_mini("ner").test)["f"] > 0.6
+    assert recognizer.scores(load_mini("ner").test)["f"] > 0.6
     found = [e for s in load_mini("ner").test for e in recognizer.recognize(s.text)]
-    assert found and all(0 < entity.confidence <= 1 for entity in found)
+    assert found and all(0 < entity.probability <= 1 for entity in found)
 
 
 def test_words_of_english_carry_entities(tmp_path):

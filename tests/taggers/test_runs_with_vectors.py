@@ -19,9 +19,7 @@ from kcrf.networks.tagging import build_network
 from kcrf.readers import PieceReader, WordVectors
 from kcrf.runs import Settings
 from kcrf.runs.setup import load_setup
-from kcrf.taggers import EntityRecognizer, TextClassifier
-from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import EntityRecognizer, TextClassifier, load_tagger
 from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_tagger
 
@@ -137,7 +135,7 @@ def test_a_run_keeps_its_vectors_and_goes_on_without_the_file(task, has_bert, at
         train_tagger(settings, *parts, out=tmp_path / "run", progress=Stop())
     (tmp_path / "copy.txt").unlink()
     resumed, _ = resume_tagger(tmp_path / "run", *parts)
-    loaded = (load_classifier if task == "classify" else load_tagger)(tmp_path / "run")
+    loaded = (TextClassifier if task == "classify" else load_tagger)(tmp_path / "run")
     for tagger in (resumed, loaded):
         for one, other in zip(tagger.model.get_weights(), whole.model.get_weights(), strict=True):
             assert_array_equal(one, other)
@@ -146,7 +144,7 @@ def test_a_run_keeps_its_vectors_and_goes_on_without_the_file(task, has_bert, at
     assert (table != kept).any() == trained
     assert reads_vectors(loaded.model, whole.reader, task)
     if task == "classify":
-        found = TextClassifier(tmp_path / "run").classify_batch([text for text, _ in parts[2]])
+        found = TextClassifier(tmp_path / "run").predict([text for text, _ in parts[2]])
         right = np.mean([item.label == label for item, (_, label) in zip(found, parts[2], strict=True)])
         assert right == scores["test"]["accuracy"]
     else:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from configs import model_of
 from conftest import few
+from decoders import keys
 from forks import KCRF, run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,8 +31,7 @@ from kcrf.networks.encoders import ENCODERS
 from kcrf.networks.tagging import build_network
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary
 from kcrf.runs import RunWriter, Settings, read_run
-from kcrf.taggers import WordSegmenter
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import WordSegmenter, load_tagger
 from kcrf.tags import bmes
 from kcrf.training import train_segmenter
 
@@ -206,7 +206,7 @@ def test_words_of_the_held_out_part_are_out_of_vocabulary(tmp_path):
     corpus = load_mini()
     train, valid = [["今天", "天气", "好"]] * 8, corpus.valid[:6]
     tagger, scores = train_segmenter(Settings(**TINY), train, valid, valid, out=tmp_path / "run")
-    words = [tagger.spans(["".join(sentence)])[0] for sentence in valid]
+    words = [keys(tagger, ["".join(sentence)])[0] for sentence in valid]
     found = [["".join(s)[start:end] for start, end in spans] for s, spans in zip(valid, words, strict=True)]
     assert tagger.advice == read_run(tmp_path / "run").advice and tagger.advice.startswith("after epoch 2: ")
     expected = segmentation_scores(valid, found, training_words={"今天", "天气", "好"})
@@ -233,24 +233,24 @@ def test_the_best_segmentations_come_in_order_as_one_by_one_and_sum_to_at_most_o
         probabilities = [p for _, p in ways]
         assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1 + 1e-5
         assert len({tuple(words) for words, _ in ways}) == len(ways) <= 3
-        assert all("".join(words) == "".join(text.split()) for words, _ in ways)
-        assert ways[0][0] == segmenter.segment(text)
+        assert all("".join(span.text for span in spans) == "".join(text.split()) for spans, _ in ways)
+        assert [span.text for span in ways[0][0]] == segmenter.segment(text)
     assert found[1] == [([], 1.0)] and sum(settled) == sum(len("".join(text.split())) for text in texts)
 
 
 @pytest.mark.once
 def test_the_command_writes_the_best_segmentations_of_each_line(trained, segmenter, tmp_path, capfdbinary):
     (tmp_path / "text.txt").write_text("今天天气\n\n真好\n", encoding="utf-8")
-    command = ["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt"), "--top-k"]
+    command = ["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt"), "--k-best"]
     assert commands.main([*command, "2"]) == 0
     blocks = capfdbinary.readouterr().out.decode().split("\n\n")
     expected = [
-        "\n".join(f"{p:.4f}\t{' '.join(words)}" for words, p in segmenter.k_best(text, 2))
+        "\n".join(f"{p:.4f}\t{' '.join(span.text for span in spans)}" for spans, p in segmenter.k_best(text, 2))
         for text in ("今天天气", "", "真好")
     ]
     assert blocks == [*expected, ""]
     assert commands.main([*command, "0"]) == 2
-    assert b"--top-k must be at least 1. Received: 0" in capfdbinary.readouterr().err
+    assert b"--k-best must be at least 1. Received: 0" in capfdbinary.readouterr().err
 
 
 @pytest.mark.once
@@ -511,7 +511,7 @@ def test_help_tells_a_newcomer_what_to_do(capsys):
 
 def path_probabilities(tagger, text):
     """The probability of every tag sequence that the scheme writes, by enumeration in float64."""
-    emissions = tagger.emissions([text]).astype(float)
+    emissions = tagger.decoder.emissions([text]).astype(float)
     trans = ops.convert_to_numpy(tagger.crf.trans).astype(float)
     legal = [tags for tags in product(range(4), repeat=len(text)) if not tagger.scheme.violations(tags)]
     at = np.arange(len(text))
@@ -523,32 +523,33 @@ def path_probabilities(tagger, text):
 @pytest.mark.parametrize("spans", [[(2, 5)], [(0, 1), (4, 6)], []])
 def test_known_words_leave_the_probabilities_of_the_sequences_that_have_them(trained, spans):
     segmenter, text = WordSegmenter(trained / "run"), "研究生命起源"
-    tagger = segmenter._tagger
+    tagger = segmenter
     left = {p: ws for p, ws in path_probabilities(tagger, text).items() if set(spans) <= set(tagger.scheme.decode(p))}
     total, words = sum(left.values()), lambda path: [text[a:b] for a, b in tagger.scheme.decode(path)]
     ranked = sorted(left, key=left.get, reverse=True)
     assert segmenter.segment(text, spans=spans) == words(ranked[0])
     best = segmenter.k_best(text, k=3, spans=spans)
-    assert [found for found, _ in best] == [words(path) for path in ranked[:3]]
+    assert [[span.text for span in spans] for spans, _ in best] == [words(path) for path in ranked[:3]]
     assert_allclose([p for _, p in best], [left[path] / total for path in ranked[:3]], atol=1e-5)
-    for (word, confidence), span in zip(
-        segmenter.segment_with_confidence(text, spans), tagger.scheme.decode(ranked[0])
-    ):
-        expected = sum(p for path, p in left.items() if span in tagger.scheme.decode(path)) / total
-        assert word == text[slice(*span)]
-        assert_allclose(confidence, expected, atol=1e-5)
+    (found,) = segmenter.predict([text], spans=[spans])
+    assert [span.key for span in found] == tagger.scheme.decode(ranked[0])
+    for span in found:
+        expected = sum(p for path, p in left.items() if span.key in tagger.scheme.decode(path)) / total
+        assert span.text == text[span.start : span.end]
+        assert_allclose(span.probability, expected, atol=1e-5)
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("length", [6, 300])
-@pytest.mark.parametrize("confidence", [False, True])
-def test_known_words_stand_in_texts_of_any_length(trained, length, confidence):
+@pytest.mark.parametrize("with_probabilities", [False, True])
+def test_known_words_stand_in_texts_of_any_length(trained, length, with_probabilities):
     segmenter = WordSegmenter(trained / "run")
     text = " ".join(["".join(chr(0x4E00 + (7 * i + j) % 3000) for j in range(length)) for i in range(3)])
     spans = [(start, start + 3) for start in range(1, len(text) - 3, 9) if " " not in text[start : start + 3]]
-    segment = segmenter.segment_batch_with_confidence if confidence else segmenter.segment_batch
-    (found,) = segment([text], spans=[spans])
-    words = [word for word, _ in found] if confidence else found
+    if with_probabilities:
+        words = [span.text for span in segmenter.predict([text], spans=[spans])[0]]
+    else:
+        words = segmenter.segment(text, spans=spans)
     assert "".join(words) == text.replace(" ", "")
     ends = np.cumsum([0, *map(len, words)])
     starts_without_blanks = [(start - text.count(" ", 0, start), 3) for start, _ in spans]
@@ -558,7 +559,7 @@ def test_known_words_stand_in_texts_of_any_length(trained, length, confidence):
 @pytest.mark.once
 def test_a_users_words_reach_the_model_through_its_lexicon(trained, monkeypatch):
     plain, more = WordSegmenter(trained / "run"), WordSegmenter(trained / "run", words={"研究生": 4, "命起": None})
-    before, after = plain._tagger.reader.lexicon, more._tagger.reader.lexicon
+    before, after = plain.reader.lexicon, more.reader.lexicon
     assert after.words["研究生"] == before.words["研究生"] + 4 and after.words["命起"] == before.words["命起"] + 5
     assert after.words["研究生"] <= after.strings["研究生"]
     assert plain.segment("研究生命起源") == WordSegmenter(trained / "run").segment("研究生命起源")

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.taggers.span_constraints import (
+from kcrf.taggers.constraints import (
     SpanConstraints,
     allowed_tags,
     check_spans,
     in_units,
     latin_runs,
-    matches,
     write_tags,
 )
+from kcrf.taggers.user_dictionary import matches
 from kcrf.tags import bio, bioes, bmes
 
 BACKENDS = ["torch"]

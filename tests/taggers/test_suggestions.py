@@ -7,6 +7,7 @@ import numpy as np
 import oracles
 import pytest
 from conftest import few
+from decoders import entropies, parts_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +17,9 @@ from kcrf.linear import LinearModel
 from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES
-from kcrf.taggers import Classification, EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
-from kcrf.taggers.built_in_model import built_in_segmenter
-from kcrf.taggers.decoding import Tagger
+from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
+from kcrf.taggers.decoder import Decoder
+from kcrf.taggers.open_model import built_in_segmenter
 from kcrf.taggers.uncertainty import (
     STRATEGIES,
     best_path_surprisals,
@@ -37,13 +38,13 @@ FORBIDDEN = -1e9
 
 
 def random_model(scheme, temperature=1.0):
-    """A `Tagger` with random scores, for characters."""
+    """A `Decoder` with random scores, for characters."""
     random = np.random.default_rng(3)
     reader = CharacterReader(None, None, CharacterNGrams(2**10, CHARACTER_TEMPLATES))
     scores = random.normal(size=(2**10, len(scheme))).astype("float32") / 2
     scores[0] = 0
     model = LinearModel(scheme, scores, random.normal(size=(len(scheme),) * 2))
-    return Tagger(LinearTaggingNetwork(model, temperature), reader)
+    return Decoder(LinearTaggingNetwork(model, temperature), reader)
 
 
 def truth(tagger, text):
@@ -73,10 +74,10 @@ def test_uncertainties_are_those_of_all_paths(scheme, temperature):
     }
     for measure, values in expected.items():
         for batch_size in (1, 64):
-            totals, units = tagger.uncertainties(TEXTS, measure, batch_size)
+            totals, units = tagger.uncertainties(parts_of(TEXTS), measure, batch_size)
             np.testing.assert_allclose(totals, values, atol=1e-4)
             assert units.tolist() == list(map(len, TEXTS))
-    np.testing.assert_allclose(tagger.entropies(TEXTS), expected[path_entropies], atol=1e-4)
+    np.testing.assert_allclose(entropies(tagger, TEXTS), expected[path_entropies], atol=1e-4)
 
 
 @pytest.mark.once
@@ -160,7 +161,7 @@ def test_uncertainties_of_a_keras_model(tmp_path):
     check_with_all_analyses(
         recognizer, "李雷在", 13
     )  # the sequences of B, I and O without an I at the start or after O
-    (marginals,) = (rows for _, rows in recognizer._tagger.marginals(["李雷在"]))
+    (marginals,) = (rows for _, rows in recognizer.decoder.marginals(parts_of(["李雷在"])))
     assert recognizer.uncertainties(["李雷在"], "token-entropy")[0] == pytest.approx(entropy(marginals) / 3, abs=1e-4)
 
 
@@ -207,7 +208,7 @@ def test_a_sequence_is_read_once_and_then_where_it_is_needed(recognizer, monkeyp
             Texts.iterated += 1
             return super().__iter__()
 
-    monkeypatch.setattr("kcrf.taggers.suggestions._AT_ONCE", 7)
+    monkeypatch.setattr("kcrf.taggers.tagger._AT_ONCE", 7)
     plain, read = [sentence.text for sentence in load_mini("ner").train[40:70]], []
     assert recognizer.suggest(Texts(plain), 9, on_batch=read.append) == recognizer.suggest(plain, 9)
     assert Texts.iterated == 1
@@ -242,7 +243,7 @@ def test_parts_of_a_text_to_segment_are_added():
     with pytest.raises(TypeError, match="must be a list of strings"):
         segmenter.suggest(parts, labeled="前来应聘")
     (found,) = segmenter.suggest(["", "北京 大学生"])
-    assert (found.index, found.prediction) == (1, segmenter.segment("北京 大学生"))
+    assert (found.index, found.prediction) == (1, segmenter(["北京 大学生"])[0])
 
 
 @pytest.mark.once
@@ -256,26 +257,22 @@ def test_sentences_of_tokens_are_suggested(tmp_path):
     assert [item.index for item in found] == sorted([0, 1], key=lambda i: -scores[i])
     for labeled in ([["Kim"]], [[("Kim", "N")]], [tagged_sentence(["Kim"], ["N"])]):
         assert tagger.suggest(texts, 3, labeled=labeled) == found
-    assert [item.prediction for item in found] == [tagger.tag(texts[item.index]) for item in found]
+    assert [item.prediction for item in found] == [tagger([texts[item.index]])[0] for item in found]
 
 
-class Labels:
-    """A classifier with probabilities that depend on the first character."""
+class Labels(TextClassifier):
+    """A classifier whose probabilities depend on the first character."""
 
     def __init__(self, labels=("neg", "pos")):
         self.labels, self.pairs = labels, False
 
-    def probabilities(self, texts, batch_size, on_batch):
-        return np.array([[p, 1 - p] for p in (int(text[0]) / 10 for text, _ in texts)])
-
-    def classify(self, texts, batch_size, on_batch):
-        return [Classification("neg" if text[0] > "5" else "pos", 1.0) for text, _ in texts]
+    def _scores(self, texts, batch_size, on_batch):
+        return np.log([[p, 1 - p] for p in (int(text[0]) / 10 for text in texts)])
 
 
 @pytest.mark.once
 def test_texts_with_the_least_certain_labels_are_suggested():
-    classifier = TextClassifier.__new__(TextClassifier)
-    classifier._classifier, classifier.labels, classifier.pairs = Labels(), ("neg", "pos"), False
+    classifier = Labels()
     found = classifier.suggest(["9 一", "4 二", "7 三", "8 四"], 3)
     assert [(item.index, item.prediction.label) for item in found] == [(1, "pos"), (2, "neg"), (3, "neg")]
     assert found[0].score == pytest.approx(entropy([0.4, 0.6]))
@@ -284,14 +281,6 @@ def test_texts_with_the_least_certain_labels_are_suggested():
 
 @pytest.mark.once
 def test_numbers_have_no_probabilities():
-    from kcrf.runs import DataFacts
-    from kcrf.taggers.classifier import Classifier
-
-    class Data:
-        labels, max_length = (), 8
-
-    classifier = TextClassifier.__new__(TextClassifier)
-    classifier._classifier = Classifier(None, None, Data, DataFacts())
-    classifier.labels, classifier.pairs = (), False
+    classifier = Labels(())
     with pytest.raises(ValueError, match="needs a model with probabilities. Received: a model that predicts numbers"):
         classifier.suggest(["一"])

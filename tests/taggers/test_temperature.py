@@ -7,14 +7,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from decoders import tuples
 from numpy.testing import assert_allclose
 
 from kcrf.backend import ops
 from kcrf.corpora import load_mini
 from kcrf.layers import ConditionalRandomField
-from kcrf.networks.temperature import best_temperature
+from kcrf.networks.keras_networks import best_temperature
 from kcrf.runs import Settings
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import load_tagger
 from kcrf.tags import bmes
 from kcrf.training import train_tagger
 
@@ -69,13 +70,13 @@ def test_a_run_keeps_the_temperature_of_its_held_out_part(tmp_path):
     settings = Settings(width=16, depth=1, batch_size=8, epochs=2, learning_rate=0.02)
     tagger, _ = train_tagger(settings, corpus.train[:60], corpus.valid[:60], out=tmp_path / "run")
     assert sum(len("".join(words)) for words in corpus.valid[:60]) > 1000
-    assert 0.5 <= tagger.temperature <= 4.0 and tagger.temperature != 1.0
+    assert 0.5 <= tagger.network.temperature <= 4.0 and tagger.network.temperature != 1.0
     loaded = load_tagger(tmp_path / "run")
-    assert loaded.temperature == tagger.temperature
+    assert loaded.network.temperature == tagger.network.temperature
     texts = ["".join(words) for words in corpus.test[:3]]
-    found = loaded.spans_with_confidence(texts)
-    assert found == tagger.spans_with_confidence(texts)
+    found = tuples(loaded, texts)
+    assert found == tuples(tagger, texts)
     loaded.network.temperature = 1.0
-    without = loaded.spans_with_confidence(texts)
+    without = tuples(loaded, texts)
     assert [[span[:2] for span in row] for row in found] == [[span[:2] for span in row] for row in without]
     assert found != without

@@ -20,8 +20,7 @@ from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.serving.models import load_models
 from kcrf.serving.responses import RESPONSES
-from kcrf.taggers import TokenTagger
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import TokenTagger, load_tagger
 from kcrf.tags import classes
 from kcrf.training import resume_tagger, train_tagger
 
@@ -69,18 +68,20 @@ def test_tags_depend_on_their_neighbors_and_scores_are_those_of_the_tags(run):
     assert scores["accuracy"] == np.mean(right) > 0.95 and scores["tokens"] == len(right)
     assert tagger.tag(["the", "can", "is", "a", "lamp", "."])[1] == "NOUN"
     assert tagger.tag(["the", "lamp", "can", "dogs", "."])[2] == "VERB"
-    assert read_run(run).score == scores["accuracy"] and tagger.classes == ("DET", "NOUN", "PUNCT", "VERB")
+    assert read_run(run).score == scores["accuracy"] and tagger.labels == ("DET", "NOUN", "PUNCT", "VERB")
 
 
 def test_probabilities_are_those_of_all_paths(run):
     tagger, tokens = load_tagger(run), ["the", "can", "is", "a", "lamp", "."]
-    transitions = np.asarray(ops.convert_to_numpy(tagger.crf.trans), "float64") / tagger.temperature
-    emissions = tagger.emissions([" ".join(tokens)]) / tagger.temperature  # (time, tags)
+    transitions = np.asarray(ops.convert_to_numpy(tagger.crf.trans), "float64") / tagger.network.temperature
+    emissions = tagger.decoder.emissions([" ".join(tokens)]) / tagger.network.temperature  # (time, tags)
     expected = oracle(emissions, [True] * len(tokens), transitions)
     best = expected["paths"][0][0]
-    tags = TokenTagger(run).tag_with_confidence(tokens)
-    assert [tag for tag, _ in tags] == [tagger.scheme.types[i] for i in best]
-    np.testing.assert_allclose([p for _, p in tags], expected["marginals"][range(len(best)), best], rtol=1e-4)
+    (spans,) = TokenTagger(run)([tokens])
+    assert [span.label for span in spans] == [tagger.scheme.types[i] for i in best]
+    np.testing.assert_allclose(
+        [span.probability for span in spans], expected["marginals"][range(len(best)), best], rtol=1e-4
+    )
 
 
 def test_no_tag_is_forbidden_and_a_token_follows_its_like():
@@ -136,7 +137,7 @@ def test_the_command_line_tags_scores_and_reports(run, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--input", "text"], "a run of --task pos needs --input tokens or conll. Received: --input text"),
-        (["--top-k", "2"], "--top-k needs a run of --task ner. Received: one of --task pos"),
+        (["--k-best", "2"], "--k-best needs a run of --task ner. Received: one of --task pos"),
     ],
 )
 def test_options_of_other_tasks_are_refused(run, tmp_path, capsys, arguments, message):
@@ -230,7 +231,7 @@ def test_a_linear_model_tags_tokens_and_is_exported(tmp_path):
     assert commands.main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "tags.npz")]) == 0
     run, exported = (TokenTagger(tmp_path / name) for name in ("run", "tags.npz"))
     tokens = [tokens for tokens, _ in TEST]
-    assert exported.tag_batch_with_confidence(tokens) == run.tag_batch_with_confidence(tokens)
+    assert exported(tokens) == run(tokens)
 
 
 def test_the_server_answers_with_tokens_and_their_places(run):
@@ -240,8 +241,8 @@ def test_the_server_answers_with_tokens_and_their_places(run):
     answers = model.compute(texts, 0)
     RESPONSES["/pos"].model_validate({"model": "tags", "results": answers})
     for text, answer in zip(texts, answers, strict=True):
-        expected = TokenTagger(run).tag_with_confidence(text.split())
-        assert [
-            (token["label"], pytest.approx(token["confidence"], abs=1e-5)) for token in answer["tokens"]
-        ] == expected
+        (expected,) = TokenTagger(run)([text.split()])
+        for token, span in zip(answer["tokens"], expected, strict=True):
+            assert (token["label"], token["text"]) == (span.label, span.text)
+            assert token["probability"] == pytest.approx(span.probability, abs=1e-5)
         assert [text[token["start"] : token["end"]] for token in answer["tokens"]] == text.split()

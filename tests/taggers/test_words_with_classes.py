@@ -19,10 +19,8 @@ from kcrf.export import export_model
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.serving.models import load_models
 from kcrf.serving.responses import RESPONSES
-from kcrf.taggers import WordSegmenter
-from kcrf.taggers.built_in_model import built_in_segmenter
-from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.trained_tagger import KerasTagger
+from kcrf.taggers import WordSegmenter, load_tagger
+from kcrf.taggers.open_model import built_in_segmenter
 from kcrf.tags import bmes
 from kcrf.tasks import task_of
 from kcrf.training import resume_tagger, train_tagger
@@ -67,7 +65,7 @@ def run(request, tmp_path_factory):
 
 def test_words_and_classes_and_their_scores(run):
     segmenter = WordSegmenter(run)
-    found = segmenter.segment_batch(TEXTS, tags=True)
+    found = pairs_of(segmenter(TEXTS))
     scores = json.loads((run / "scores.json").read_text())["test"]
     gold_spans, found_spans = (
         {
@@ -81,30 +79,32 @@ def test_words_and_classes_and_their_scores(run):
     assert scores["joint_f"] == 2 * right / (len(gold_spans) + len(found_spans)) > 0.9
     words = [{span[:3] for span in spans} for spans in (gold_spans, found_spans)]
     assert scores["f"] == 2 * len(words[0] & words[1]) / sum(map(len, words))
-    assert scores["f"] >= scores["joint_f"] and scores["types"].keys() <= set(segmenter.classes) == set(WORDS)
+    assert scores["f"] >= scores["joint_f"] and scores["types"].keys() <= set(segmenter.labels) == set(WORDS)
     assert read_run(run).score == scores["joint_f"] and read_run(run).metric == "joint_f"
     assert segmenter.segment_batch(TEXTS) == [[word for word, _ in pairs] for pairs in found]
-    assert segmenter.segment_lines(TEXTS[:1], tags=True) == [" ".join(map("/".join, found[0]))]
-    assert segmenter.segment("他们 研究天气。", tags=True) == [
-        ("他们", "r"),
-        ("研究", "v"),
-        ("天气", "n"),
-        ("。", "w"),
-    ]
+    assert segmenter.segment_lines(TEXTS[:1]) == [" ".join(map("/".join, found[0]))]
+    (spans,) = segmenter(["他们 研究天气。"])
+    assert [span.key for span in spans] == [(0, 2, "r"), (3, 5, "v"), (5, 7, "n"), (7, 8, "w")]
+
+
+def pairs_of(found):
+    """The words of each text with their classes."""
+    return [[(span.text, span.label) for span in spans] for spans in found]
 
 
 def all_analyses(tagger, text):
     """Every analysis of a text with its probability: an enumeration of all paths that the scheme allows."""
     scheme, size = tagger.scheme, len(tagger.scheme)
-    if not isinstance(tagger, KerasTagger):
+    if tagger.crf is None:
         transitions = tagger.model.transitions
     else:
         transitions = np.asarray(ops.convert_to_numpy(tagger.crf.trans), "float64")
-    emissions = tagger.emissions([text]) / tagger.temperature
+    temperature = tagger.network.temperature
+    emissions = tagger.decoder.emissions([text]) / temperature
     rows, logs = {}, []
     for path in product(range(size), repeat=len(text)):
         if not scheme.violations(path):
-            value = oracles.score(emissions, path, transitions / tagger.temperature, np.zeros(size), np.zeros(size))
+            value = oracles.score(emissions, path, transitions / temperature, np.zeros(size), np.zeros(size))
             rows[path] = value
             logs.append(value)
     log_z = oracles.log_sum(logs)
@@ -112,29 +112,31 @@ def all_analyses(tagger, text):
 
 
 def test_probabilities_are_those_of_all_paths_that_keep_a_class_from_begin_to_end(run):
-    tagger, segmenter, text = load_tagger(run), WordSegmenter(run), "研究天气"
-    analyses = all_analyses(tagger, text)
+    segmenter, of_words, text = WordSegmenter(run), WordSegmenter(run, with_labels=False), "研究天气"
+    analyses = all_analyses(segmenter, text)
     assert len(analyses) == sum(
         4 ** (cuts + 1) * n for cuts, n in enumerate((1, 3, 3, 1))
     )  # of 4 characters, 4 classes
     best = max(analyses, key=analyses.get)
-    found = segmenter.segment_with_confidence(text, tags=True)
-    assert [(word, label) for word, label, _ in found] == [(text[a:b], label) for a, b, label in best]
+    (found,) = segmenter([text])
+    assert [span.key for span in found] == list(best)
     expected = [sum(p for spans, p in analyses.items() if span in spans) for span in best]
-    np.testing.assert_allclose([p for *_, p in found], expected, rtol=1e-4)
+    np.testing.assert_allclose([span.probability for span in found], expected, rtol=1e-4)
     alone = [sum(p for spans, p in analyses.items() if span[:2] in [s[:2] for s in spans]) for span in best]
-    np.testing.assert_allclose([p for _, p in segmenter.segment_with_confidence(text)], alone, rtol=1e-4)
+    (words,) = of_words([text])
+    assert [span.key for span in words] == [span[:2] for span in best]
+    np.testing.assert_allclose([span.probability for span in words], alone, rtol=1e-4)
     ordered = sorted(analyses.items(), key=lambda item: -item[1])[:3]
-    k_best = segmenter.k_best(text, 3, tags=True)
-    assert [words for words, _ in k_best] == [[(text[a:b], label) for a, b, label in spans] for spans, _ in ordered]
+    k_best = segmenter.k_best(text, 3)
+    assert [tuple(span.key for span in spans) for spans, _ in k_best] == [spans for spans, _ in ordered]
     np.testing.assert_allclose([p for _, p in k_best], [p for _, p in ordered], rtol=1e-3)
-    of_words = {}
+    by_words = {}
     for spans, p in sorted(analyses.items(), key=lambda item: -item[1])[:16]:
         key = tuple(span[:2] for span in spans)
-        of_words[key] = of_words.get(key, 0.0) + p
-    without = segmenter.k_best(text, 2)
-    assert len({tuple(words) for words, _ in without}) == len(without)
-    np.testing.assert_allclose([p for _, p in without], sorted(of_words.values(), reverse=True)[:2], rtol=1e-3)
+        by_words[key] = by_words.get(key, 0.0) + p
+    without = of_words.k_best(text, 2)
+    assert len({tuple(spans) for spans, _ in without}) == len(without)
+    np.testing.assert_allclose([p for _, p in without], sorted(by_words.values(), reverse=True)[:2], rtol=1e-3)
 
 
 def test_a_known_word_leaves_its_class_open_and_a_known_class_does_not(run):
@@ -143,15 +145,15 @@ def test_a_known_word_leaves_its_class_open_and_a_known_class_does_not(run):
     for known in ((1, 3), (1, 3, "r"), (0, 4, "v")):
         holds = {s: p for s, p in analyses.items() if known in [span[: len(known)] for span in s]}
         best, total = max(holds, key=holds.get), sum(holds.values())
-        found = segmenter.segment_with_confidence(text, spans=[known], tags=True)
-        assert [(word, label) for word, label, _ in found] == [(text[a:b], label) for a, b, label in best]
+        (found,) = segmenter.predict([text], spans=[[known]])
+        assert [span.key for span in found] == list(best)
         expected = [sum(p for spans, p in holds.items() if span in spans) / total for span in best]
-        np.testing.assert_allclose([p for *_, p in found], expected, rtol=1e-3)
+        np.testing.assert_allclose([span.probability for span in found], expected, rtol=1e-3)
     forced = WordSegmenter(run, words=["究天"], force_words=True)
-    assert ("究天", "v") in forced.segment(text, spans=[(1, 3, "v")], tags=True)
+    assert ("究天", "v") in pairs_of(forced.predict([text], spans=[[(1, 3, "v")]]))[0]
     assert forced.segment(text) == ["研", "究天", "气"]
     more = WordSegmenter(run, words={"究天": 5000})
-    assert [word for word, _ in more.segment(text, tags=True)] == more.segment(text)
+    assert [span.text for span in more([text])[0]] == more.segment(text)
 
 
 def test_a_word_of_a_user_dictionary_has_its_class(run, tmp_path, capsys):
@@ -162,24 +164,22 @@ def test_a_word_of_a_user_dictionary_has_its_class(run, tmp_path, capsys):
         best, total = max(holds, key=holds.get), sum(holds.values())
         for words in ({"究天": label}, {"究天": (7, label)}):
             own = WordSegmenter(run, words=words, force_words=True)
-            found = own.segment_with_confidence(text, tags=True)
-            assert [(word, of) for word, of, _ in found] == [(text[a:b], of) for a, b, of in best]
+            (found,) = own([text])
+            assert [span.key for span in found] == list(best)
             expected = [sum(p for spans, p in holds.items() if span in spans) / total for span in best]
-            np.testing.assert_allclose([p for *_, p in found], expected, rtol=1e-3)
-            assert own.segment_lines([text], tags=True) == [" ".join(f"{text[a:b]}/{of}" for a, b, of in best)]
+            np.testing.assert_allclose([span.probability for span in found], expected, rtol=1e-3)
+            assert own.segment_lines([text]) == [" ".join(f"{text[a:b]}/{of}" for a, b, of in best)]
     (tmp_path / "words.txt").write_text("究天\tr\n", encoding="utf-8")
     (tmp_path / "text.txt").write_text(f"{text}\n", encoding="utf-8")
     command = ["segment", "--model", str(run), "--words", str(tmp_path / "words.txt"), str(tmp_path / "text.txt")]
-    assert main([*command, "--force-words", "--tags"]) == 0
+    assert main([*command, "--force-words", "--labels"]) == 0
     assert "究天/r" in capsys.readouterr().out.split()
     with pytest.warns(UserWarning, match="1 classes that the model lacks, such as 'NOUN'.* Its classes are n, r, v, w"):
         other = WordSegmenter(run, words={"究天": "NOUN"}, force_words=True)
-    assert other.segment(text, tags=True) == WordSegmenter(run, words=["究天"], force_words=True).segment(
-        text, tags=True
-    )
+    assert other([text]) == WordSegmenter(run, words=["究天"], force_words=True)([text])
     assert "究天" in WordSegmenter(words={"究天": "r"}, force_words=True).segment(text)  # without classes
-    tagged = WordSegmenter(words={"究天": "PROPN"}, force_words=True).segment(text, tags=True)
-    assert ("究天", "PROPN") in tagged
+    tagged = WordSegmenter(words={"究天": "PROPN"}, force_words=True, with_labels=True)
+    assert ("究天", "PROPN") in pairs_of(tagged([text]))[0]
     for words, message in (({"究天": ""}, "classes of `words` must be strings"), ({"究天": (0, "n")}, "counts of `wo")):
         with pytest.raises(ValueError, match=message):
             WordSegmenter(run, words=words)
@@ -187,15 +187,9 @@ def test_a_word_of_a_user_dictionary_has_its_class(run, tmp_path, capsys):
 
 def test_what_a_model_without_classes_cannot_do_is_refused(run):
     plain, segmenter = WordSegmenter(built_in_segmenter()), WordSegmenter(run)
-    assert plain.classes == () and segmenter.classes == ("n", "r", "v", "w")
-    for method, argument in (("segment", "好"), ("segment_with_confidence", "好"), ("k_best", "好")):
-        with pytest.raises(
-            ValueError, match=r"`tags` needs a model of `kcrf train --task cws-pos`. Received: a model wi"
-        ):
-            getattr(plain, method)(argument, tags=True)
-    for method in ("segment_batch", "segment_batch_with_confidence", "k_best_batch", "segment_lines"):
-        with pytest.raises(ValueError, match="`tags` needs a model"):
-            getattr(plain, method)(["好"], tags=True)
+    assert plain.labels == () and segmenter.labels == ("n", "r", "v", "w")
+    with pytest.raises(ValueError, match="`with_labels` needs a model of `kcrf train --task cws-pos`"):
+        WordSegmenter(built_in_segmenter(), with_labels=True)
     with pytest.raises(ValueError, match=r"`spans` needs \(start, end\). Received: \(0, 1, 'n'\)"):
         plain.segment("好", spans=[(0, 1, "n")])
     with pytest.raises(ValueError, match=r"\(start, end\) or \(start, end, label\), with a label of .* \(0, 1, 'x'\)"):
@@ -233,22 +227,19 @@ def test_the_command_line_trains_segments_scores_and_reports(run, tmp_path, caps
     with_class = json.loads((tmp_path / "new" / "seed-1" / "scores.json").read_text())["test"]
     assert with_class["f"] >= with_class["joint_f"] > 0.8
     predicted, expected = [], json.loads((run / "scores.json").read_text())["test"]
-    for number, options in enumerate(([], ["--json"], ["--json", "--confidence"])):
+    for number, options in enumerate(([], ["--json"], ["--json", "--probabilities"])):
         predicted.append(str(tmp_path / f"pred{number}"))
-        main(["segment", "--model", str(run), "--tags", "--no-keep-latin", text, "--out", predicted[-1], *options])
+        main(["segment", "--model", str(run), "--labels", "--no-keep-latin", text, "--out", predicted[-1], *options])
     for path in (*predicted, str(run / "predictions.jsonl")):
         gold_options = [] if path.endswith("jsonl") else ["--task", "cws-pos", "--gold", gold]
         capsys.readouterr()
         main(["score", "--pred", path, "--words", words, "--json", *gold_options])
         assert json.loads(capsys.readouterr().out) == expected
-    main(["segment", "--model", str(run), "--tags", "--confidence", text])
+    main(["segment", "--model", str(run), "--labels", "--probabilities", text])
     word, label, probability = capsys.readouterr().out.split()[0].split("/")
-    assert (word, label) == WordSegmenter(run).segment(TEXTS[0], tags=True)[0] and 0 < float(probability) <= 1
-    main(["segment", "--model", str(run), "--tags", "--top-k", "2", text])
-    assert (
-        capsys.readouterr().out.splitlines()[0].split("\t")[1]
-        == WordSegmenter(run).segment_lines(TEXTS[:1], tags=True)[0]
-    )
+    assert (word, label) == pairs_of(WordSegmenter(run)(TEXTS[:1]))[0][0] and 0 < float(probability) <= 1
+    main(["segment", "--model", str(run), "--labels", "--k-best", "2", text])
+    assert capsys.readouterr().out.splitlines()[0].split("\t")[1] == WordSegmenter(run).segment_lines(TEXTS[:1])[0]
     main(["report", str(run), "--out", str(tmp_path / "report.html")])
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "F1 with class" in page and "Words that were not found count as ?" in page
@@ -256,8 +247,8 @@ def test_the_command_line_trains_segments_scores_and_reports(run, tmp_path, caps
 
 def test_a_segmenter_without_classes_is_asked_for_classes_on_the_command_line(run, tmp_path, capsys):
     (tmp_path / "text.txt").write_text("好\n", encoding="utf-8")
-    assert main(["segment", "--tags", "--model", str(built_in_segmenter()), str(tmp_path / "text.txt")]) == 2
-    assert "--tags needs a run of --task cws-pos. Received: " in capsys.readouterr().err
+    assert main(["segment", "--labels", "--model", str(built_in_segmenter()), str(tmp_path / "text.txt")]) == 2
+    assert "--labels needs a run of --task cws-pos. Received: " in capsys.readouterr().err
 
 
 def test_the_server_answers_with_classes(run):
@@ -267,7 +258,7 @@ def test_the_server_answers_with_classes(run):
     assert [(w["text"], w["start"], w["label"]) for w in answer["words"]] == [
         ("他们", 0, "r"), ("研究", 3, "v"), ("天气", 5, "n"), ("。", 7, "w")
     ]  # fmt: skip
-    assert len(answer["alternatives"]) == 2 and "confidence" not in answer["alternatives"][0]["words"][0]
+    assert len(answer["alternatives"]) == 2 and "probability" not in answer["alternatives"][0]["words"][0]
     RESPONSES["/segment"](model="joint", results=[answer])
 
 
@@ -276,8 +267,7 @@ def test_an_exported_linear_model_gives_the_same(run, tmp_path):
         pytest.skip("of a linear model")
     export_model(run, tmp_path / "joint.npz")
     own, exported = WordSegmenter(run), WordSegmenter(tmp_path / "joint.npz")
-    assert own.segment_batch(TEXTS, tags=True) == exported.segment_batch(TEXTS, tags=True)
-    assert own.segment_with_confidence(TEXTS[0], tags=True) == exported.segment_with_confidence(TEXTS[0], tags=True)
+    assert own(TEXTS) == exported(TEXTS)
 
 
 def test_a_student_learns_from_a_teacher_of_the_same_classes(run, tmp_path):

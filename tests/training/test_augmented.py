@@ -16,7 +16,7 @@ from kcrf.runs import DataFacts, RunFolder, Settings
 from kcrf.runs.names import LINEAR
 from kcrf.runs.resolve import resolve_stages
 from kcrf.runs.stages import AugmentationConfig
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import load_tagger
 from kcrf.training import resume_tagger, train_classifier, train_tagger
 
 TINY = Settings(

@@ -6,7 +6,7 @@ from kcrf.backend import keras, ops
 from kcrf.corpora import load_mini
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.formats import read_log
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import load_tagger
 from kcrf.training import train_tagger
 
 BACKENDS = ["torch"]

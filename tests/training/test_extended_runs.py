@@ -27,9 +27,8 @@ from kcrf.readers.vocabulary import fold
 from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.extension import extended_settings
 from kcrf.runs.names import LINEAR, TEACHER
-from kcrf.taggers import EntityRecognizer
-from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.span_constraints import allowed_tags
+from kcrf.taggers import EntityRecognizer, load_tagger
+from kcrf.taggers.constraints import allowed_tags
 from kcrf.tags import bio, bioes
 from kcrf.training import linear as linear_training
 from kcrf.training import resume_tagger, train_tagger
@@ -52,7 +51,7 @@ FEW = [part[:40] for part in NEW_PARTS]  # where no score is looked at
 
 
 def f_of(run, types):
-    predicted = load_tagger(run).spans_of(CORPUS.test)
+    predicted = load_tagger(run).decoder.spans_of(CORPUS.test)
     pairs = zip(CORPUS.test, predicted, strict=True)
     rows = [[[span for span in row if span[2] in types] for row in (s.spans, p)] for s, p in pairs]
     return entity_scores(*zip(*rows, strict=True))["f"] or 0.0
@@ -161,7 +160,7 @@ def test_training_begins_with_the_weights_of_the_run(neural, tmp_path):
     settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0)
     tagger, _ = train_tagger(settings, *FEW, out=tmp_path / "new")
     old, text = load_tagger(neural), [sentence.text for sentence in [*CORPUS.test[:5], *FEW[0]]]
-    assert_allclose(tagger.emissions(text)[:, :5], old.emissions(text), atol=1e-4)
+    assert_allclose(tagger.decoder.emissions(text)[:, :5], old.decoder.emissions(text), atol=1e-4)
     transitions = [ops.convert_to_numpy(each.crf.trans)[:5, :5] for each in (tagger, old)]
     assert_allclose(*transitions, atol=1e-4)
     known, grown = (each.reader.vocabulary.characters for each in (old, tagger))
@@ -180,7 +179,7 @@ def test_what_is_new_in_the_vocabulary_begins_with_the_vectors_of_the_unknown(tm
     for name, (kind, entry) in names.items():
         vocabularies = [getattr(tagger.reader.vocabulary, kind) for tagger in (before, after)]
         assert entry not in vocabularies[0] and entry in vocabularies[1], name
-    assert_allclose(after.emissions(texts)[:, :3], before.emissions(texts), atol=1e-5)
+    assert_allclose(after.decoder.emissions(texts)[:, :3], before.decoder.emissions(texts), atol=1e-5)
 
 
 @pytest.mark.slow
@@ -290,7 +289,9 @@ def test_a_run_of_a_bert_is_extended_without_the_bert(tmp_path):
     extended = Settings(extend=str(tmp_path / "old"), epochs=1, learning_rate=1e-12)
     tagger, _ = train_tagger(extended, *parts[1], out=tmp_path / "new")
     text = [sentence.text for sentence in CORPUS.test[:5]]
-    assert_allclose(tagger.emissions(text)[:, :5], load_tagger(tmp_path / "old").emissions(text), atol=1e-4)
+    assert_allclose(
+        tagger.decoder.emissions(text)[:, :5], load_tagger(tmp_path / "old").decoder.emissions(text), atol=1e-4
+    )
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from kcrf.readers import CharacterNGrams, CharacterReader
 from kcrf.readers.units import Reading
 from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.names import ESTIMATES, LINEAR
-from kcrf.taggers.trained_tagger import TrainedTagger
+from kcrf.taggers.decoder import Decoder
 from kcrf.tags import bio, bioes
 from kcrf.training import linear as linear_training
 from kcrf.training import resume_tagger, train_tagger
@@ -60,7 +60,7 @@ def test_what_is_expected_is_the_mean_over_all_labels_that_the_sentence_leaves_o
     ngrams = CharacterNGrams(64)
     model = LinearModel(scheme, random.normal(size=(64, size)).astype("float32"), random.normal(size=(size, size)))
     reader = CharacterReader(None, None, ngrams)
-    tagger = TrainedTagger(LinearTaggingNetwork(model, temperature), reader)
+    tagger = Decoder(LinearTaggingNetwork(model, temperature), reader)
     rows = model.emissions(reader.read([sentence.text])[0].windows[0].inputs["ngrams"]) / temperature
     open_ = {i for start, end in sentence.unknown for i in range(start, end)}
     scored = []

@@ -5,6 +5,7 @@ The average of a network and a linear model: beside a linear model alone, and wi
 
 import numpy as np
 import pytest
+from decoders import keys
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import backend_name, keras
@@ -16,8 +17,8 @@ from kcrf.networks.tagging import build_network, output_of_standard
 from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary
 from kcrf.runs import DataFacts, ModelConfig, RunFolder, Settings, read_run, resolve
 from kcrf.runs.names import LINEAR
-from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
+from kcrf.taggers import load_tagger
+from kcrf.taggers.decoder import Decoder
 from kcrf.tags import bmes
 from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.linear_part import LinearPart
@@ -49,11 +50,11 @@ def network(standards=()):
 
 
 def tagger(model):
-    return KerasTagger(KerasTaggingNetwork(model, bmes()), READER)
+    return Decoder(KerasTaggingNetwork(model, bmes()), READER)
 
 
 def linear_tagger(model):
-    return TrainedTagger(LinearTaggingNetwork(model), READER)
+    return Decoder(LinearTaggingNetwork(model), READER)
 
 
 def transitions(model, name="CRF"):
@@ -64,10 +65,10 @@ def transitions(model, name="CRF"):
 @pytest.mark.once
 def test_with_all_of_the_weight_the_tags_are_those_of_the_linear_model():
     linear, model = linear_model(0), network()
-    wanted = linear_tagger(linear).spans(TEXTS)
-    assert tagger(model).spans(TEXTS) != wanted
+    wanted = keys(linear_tagger(linear), TEXTS)
+    assert keys(tagger(model), TEXTS) != wanted
     with LinearPart({None: linear}, (1.0,)).averaged(model, 1.0):
-        assert tagger(model).spans(TEXTS) == wanted
+        assert keys(tagger(model), TEXTS) == wanted
 
 
 @pytest.mark.parametrize("standards", [(), ("a", "b")])

@@ -25,7 +25,7 @@ from kcrf.corpora import Sentence, load_mini
 from kcrf.networks.tagging import build_network
 from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.lock import locked
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import load_tagger
 from kcrf.training import resume_tagger, train_tagger, trainers
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3, linear_weight=0.0)

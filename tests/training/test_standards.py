@@ -21,8 +21,7 @@ from kcrf.reports import write_report
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.runs.names import LINEAR, WEIGHTS
-from kcrf.taggers import WordSegmenter
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import WordSegmenter, load_tagger
 from kcrf.training import linear as linear_training
 from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.data import read_data
@@ -171,10 +170,10 @@ def test_a_linear_model_of_a_standard_has_weights_of_its_own(linear):
     arrays = RunFolder(path).read_arrays(LINEAR)
     for name in TRAIN:
         segmenter = WordSegmenter(path, standard=name)
-        rows = segmenter._tagger.reader.read(TEXTS)[0].windows[0].inputs["ngrams"]
+        rows = segmenter.reader.read(TEXTS)[0].windows[0].inputs["ngrams"]
         weights = arrays[f"{name}.scores"].astype("float64") * float(arrays[f"{name}.scale"])
         expected = [sum(weights[feature] for feature in row) for row in rows]
-        np.testing.assert_allclose(segmenter._tagger.emissions(TEXTS[:1])[: len(rows)], expected, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(segmenter.decoder.emissions(TEXTS[:1])[: len(rows)], expected, rtol=1e-4, atol=1e-4)
     assert not np.array_equal(arrays["whole.scores"], arrays["halves.scores"])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from configs import config_of, stored
 from conftest import few
+from decoders import keys, ways
 
 from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
@@ -19,8 +20,7 @@ from kcrf.optimizers import variable_table
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.setup import save_setup
-from kcrf.taggers import EntityRecognizer, WordSegmenter
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.tags import bio
 from kcrf.tasks.task import tagged_windows
 from kcrf.training import resume_tagger, train_tagger
@@ -100,7 +100,7 @@ def test_words_are_segmented_on_a_bert_and_none_is_lost(bert, tmp_path):
     train_tagger(settings, WORDS.train[:32], WORDS.valid[:6], out=tmp_path / "run")
     segmenter = WordSegmenter(tmp_path / "run")
     for text in ("2008年abc\x00李雷\u0301", "\x00\x01", "李雷 在上海", "\ud800", "长" * 300):
-        words = segmenter.segment_with_confidence(text)
+        words = [(span.text, span.probability) for span in segmenter([text])[0]]
         assert "".join(word for word, _ in words) == "".join(text.split())
         assert all(0 <= probability <= 1 for _, probability in words)
         assert [word for word, _ in words] == segmenter.segment(text)
@@ -111,8 +111,8 @@ def test_the_best_analysis_of_a_text_with_a_word_longer_than_a_window_is_what_is
     """Between windows inside one word no unit begins: such a window decides nothing."""
     tagger = load_tagger(run)
     for text in ("李" * 20 + "a" * 200 + "雷住在上海。" * 8, "a" * 200 + "雷住在上海" * 30 + "a" * 300):
-        (best, *_), *_ = tagger.k_best([text], 3)
-        (found,) = tagger.spans([text])
+        (best, *_), *_ = ways(tagger, [text], 3)
+        (found,) = keys(tagger, [text])
         assert best[0] == found
 
 

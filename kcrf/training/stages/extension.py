@@ -21,7 +21,9 @@ from kcrf.readers.vocabulary import UNKNOWN
 from kcrf.runs import RunConfig, RunFolder, RunWriter, Settings
 from kcrf.runs.names import LINEAR, WEIGHTS
 from kcrf.runs.setup import load_setup
-from kcrf.taggers.open_model import load_trained_tagger, open_model
+from kcrf.taggers.decoder import parts_of_sentences
+from kcrf.taggers.load import load_tagger
+from kcrf.taggers.open_model import open_model
 from kcrf.tasks.entities import note_cut_entities
 from kcrf.training.data import RunData
 from kcrf.training.stage import Stage
@@ -88,7 +90,7 @@ class Extension(Stage):
                 print_note(f"test: {names} are not marked, so predictions of these types count as wrong")
                 continue
             print_note(f"valid: {names} are not marked, so the predictions of {self._path} stand for them")
-            sentences = with_predictions(load_trained_tagger(self._path), data.parts[name], unmarked)
+            sentences = with_predictions(load_tagger(self._path), data.parts[name], unmarked)
             data = replace(data, parts={**data.parts, name: sentences})
         return data
 
@@ -138,7 +140,8 @@ class Extension(Stage):
         spans = [spans_in_units(new, r.units, s.spans) for r, s in zip(readings, sentences, strict=True)]
         span_constraints = [constraints_of_old(spans_of_one, old, marked) for spans_of_one in spans]
         constraints = old if self.config.model.constraints else None
-        counts = tagger.expected_counts(sentences, constraints, on_batch=on_batch, span_constraints=span_constraints)
+        parts = parts_of_sentences(sentences)
+        counts = tagger.decoder.expected_counts(parts, constraints, on_batch=on_batch, limits=span_constraints)
         grown = []
         for reading, spans_of_one, counts_of_windows in zip(readings, spans, counts, strict=True):
             windows = zip(reading.windows, counts_of_windows, strict=True)
@@ -178,7 +181,7 @@ def marked_types(
 def with_predictions(tagger: Any, sentences: list[Sentence], types: Collection[str]) -> list[Sentence]:
     """The sentences with the predicted entities of these types that overlap no marked entity and no unknown text."""
     completed_sentences = []
-    for sentence, predicted in zip(sentences, tagger.spans_of(sentences), strict=True):
+    for sentence, predicted in zip(sentences, tagger.decoder.spans_of(sentences), strict=True):
         occupied = [*sentence.spans, *sentence.unknown]
         additions = [
             span

@@ -31,7 +31,7 @@ from kcrf.readers.unit_choice import choose_units
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import ESTIMATES
 from kcrf.runs.stages import AugmentationConfig
-from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags
+from kcrf.taggers.constraints import SpanConstraints, allowed_tags
 from kcrf.tags import TagScheme
 from kcrf.training.data import RunData, read_data
 from kcrf.training.linear import linear_tagger, train_linear_models

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.readers import tags_of_units
-from kcrf.taggers.span_constraints import SpanConstraints
+from kcrf.taggers.constraints import SpanConstraints
 from kcrf.tags import TagScheme
 
 

@@ -29,7 +29,7 @@ def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Itera
 
     Args:
         counts: For each text a list with `(expected tags (tokens, tags), expected transitions (tags, tags))` of each
-            window of the teacher, as `kcrf.taggers.trained_tagger.KerasTagger.expected_counts` returns them.
+            window of the teacher, as `kcrf.taggers.decoder.Decoder.expected_counts` returns them.
         windows: `(inputs, tags)` of each window of the student, in the order of the texts.
 
     Returns:

@@ -13,8 +13,8 @@ from kcrf.progress_bars import bar, print_note
 from kcrf.readers import Reader, WordReader
 from kcrf.runs import RunConfig, RunFolder, RunWriter, SettingError
 from kcrf.runs.names import SCORES, TEACHER, TEACHER_WORDS
-from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.open_model import load_trained_tagger
+from kcrf.taggers import TextClassifier, load_tagger
+from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.tasks import task_of
 from kcrf.training.data import RunData
 from kcrf.training.stage import Stage
@@ -68,8 +68,11 @@ class Teacher(Stage):
         texts = [sentence.text for sentence in sentences]
         print_note(f"{len(texts):,} unlabeled texts: what the teacher finds in them goes into the lexicon")
         with _shown(sum(map(len, texts))) as on_batch:
-            spans_of_texts = load_trained_tagger(self.settings.teacher).spans(texts, on_batch=on_batch)
-        spans = [span[:2] for spans in spans_of_texts for span in spans]
+            teacher: Any = load_tagger(self.settings.teacher)
+            spans_of_texts = teacher.decoder.spans(
+                parts_of_sentences(sentences), on_batch=on_batch, with_probabilities=False
+            )
+        spans = [(span.start, span.end) for spans in spans_of_texts for span in spans]
         return {"counts": np.array(list(map(len, spans_of_texts)), int), "spans": np.array(spans, int).reshape(-1, 2)}
 
     def targets(self, windows: list[Any], reader: Reader, data: RunData, folder: RunWriter) -> list[Any]:
@@ -84,7 +87,8 @@ class Teacher(Stage):
         print_note(f"{len(teacher.texts):,} texts are labeled by the teacher, {self.settings.teacher}")
         constraints = tagger.scheme if self.config.model.constraints else None
         temperature = self.settings.teacher_temperature or 1.0
-        return tagger.expected_counts(teacher.sentences, constraints, temperature, on_batch=on_batch)
+        parts = parts_of_sentences(teacher.sentences)
+        return tagger.decoder.expected_counts(parts, constraints, temperature, on_batch)
 
     def _label_targets(self, windows: list[Any], data: RunData, folder: RunWriter) -> list[Any]:
         if not folder.file(TEACHER).is_file():
@@ -94,10 +98,10 @@ class Teacher(Stage):
 
     def _answers(self, texts: list[Any]) -> np.ndarray:
         """The softened probabilities of a classifier, `(texts, labels)`; or standardized numbers, `(texts, 1)`."""
-        teacher, facts = load_classifier(self.settings.teacher), self.config.facts
+        teacher, facts = TextClassifier(self.settings.teacher), self.config.facts
         print_note(f"{len(texts):,} texts are labeled by the teacher, {self.settings.teacher}")
         with _shown(len(texts)) as on_batch:
-            predictions = teacher.classify(texts, on_batch=on_batch)
+            predictions = teacher.predict(texts, on_batch=on_batch)
         if not self.config.data.labels:
             return (np.array([[item.label] for item in predictions]) - facts.mean) / facts.deviation
         probabilities = np.array([list(item.probabilities.values()) for item in predictions])
@@ -127,7 +131,8 @@ class TagTeacher:
 
     def _checked(self) -> tuple[Any, list[Any]]:
         """The tagger, and its readings of all texts. Checks the tokens, because predictions take long."""
-        tagger, tokens = load_trained_tagger(self._path), [sentence.tokens for sentence in self.sentences]
+        tagger: Any = load_tagger(self._path)
+        tokens = [sentence.tokens for sentence in self.sentences]
         readings = tagger.reader.read(self.texts, tokens)
         lengths = [[len(window.positions) for window in reading.windows] for reading in readings]
         check_units(self.texts, lengths, self._windows)

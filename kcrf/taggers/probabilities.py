@@ -1,22 +1,37 @@
 """Posterior probabilities of spans, from the windows of texts. In this file, spans are in units."""
 
+import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import chain
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
+from kcrf.networks.network import TaggingNetwork
+from kcrf.readers.units import Window
+from kcrf.tags import TagScheme
+
 _MOST_BLANKS = 4  # units of white space on either side that count as part of an entity
+_WHITE_SPACE = re.compile(r"\s")
+
+Scored = Sequence[
+    tuple[list[Any], Any]
+]  # pairs of a list of (number of the text, Window) and the scores of the network
+UnitSpan = tuple[Any, ...]  # (start, end) or (start, end, label)
 
 
-def span_confidences(network, spans, batches):
+def probabilities_of_spans(
+    network: TaggingNetwork, spans: Sequence[Sequence[UnitSpan]], batches: Scored
+) -> list[list[float]]:
     """The posterior probabilities of spans.
 
     The window that keeps the first unit of a span gives its probability. If the span ends after that window, the
     probability is that of the part inside the window.
 
     Args:
-        network: The network of a `Tagger`.
+        network: A `kcrf.networks.network.TaggingNetwork`.
         spans: For each text a sorted list of `(start, end)` or `(start, end, label)`.
         batches: Pairs of a list of `(number of the text, Window)` and the scores of the network.
 
@@ -26,48 +41,57 @@ def span_confidences(network, spans, batches):
     probabilities = [[1.0] * len(spans_inside) for spans_inside in spans]
     for windows, scores in batches:
         inside = [_spans_in_window(window, spans[number]) for number, window in windows]
-        values = network.span_confidences(scores, [[span for _, span in spans_inside] for spans_inside in inside])
-        for (number, _), spans_inside, confidences in zip(windows, inside, values, strict=True):
-            for (index, _), confidence in zip(spans_inside, confidences.tolist(), strict=True):
-                probabilities[number][index] = confidence
+        values = network.span_probabilities(scores, [[span for _, span in spans_inside] for spans_inside in inside])
+        for (number, _), spans_inside, of_spans in zip(windows, inside, values, strict=True):
+            for (index, _), probability in zip(spans_inside, of_spans.tolist(), strict=True):
+                probabilities[number][index] = probability
     return probabilities
 
 
-def entity_confidences(network, spans, blanks, batches):
+def probabilities_of_entities(
+    network: TaggingNetwork, spans: Sequence[Sequence[UnitSpan]], blanks: Sequence[np.ndarray], batches: Scored
+) -> list[list[float]]:
     """The posterior probabilities of entities, whichever blank units around them belong to them.
 
     Entities have no white space at their edges, but the tag sequences of a model may: "Ann" and "Ann " are one entity,
     whose probability is the sum of both.
 
     Args:
-        network, batches: As for `span_confidences`.
+        network, batches: As for `probabilities_of_spans`.
         spans: For each text a list of `(start, end, label)`.
         blanks: For each text whether each unit is white space, `(units,)` bool.
     """
     variants = [[_with_blanks(span, blank) for span in row] for row, blank in zip(spans, blanks, strict=True)]
     distinct = [sorted(set(chain.from_iterable(row))) for row in variants]
-    confidences = span_confidences(network, distinct, batches)
-    tables = [dict(zip(row, ps, strict=True)) for row, ps in zip(distinct, confidences, strict=True)]
+    probabilities = probabilities_of_spans(network, distinct, batches)
+    tables = [dict(zip(row, ps, strict=True)) for row, ps in zip(distinct, probabilities, strict=True)]
     return [
         [min(1.0, sum(table[span] for span in same)) for same in row]
         for row, table in zip(variants, tables, strict=True)
     ]
 
 
-def without_blanks(span, blank):
+def blank_units(text: str, units: np.ndarray) -> np.ndarray:
+    """Whether each unit of a text is white space, `(units,)` bool."""
+    if not _WHITE_SPACE.search(text):
+        return np.zeros(len(units), bool)
+    return np.array([text[start:end].isspace() for start, end in units], bool)
+
+
+def without_blanks(span: UnitSpan, blank: np.ndarray) -> UnitSpan:
     """A span `(start, end, label)` without blank units at its edges, unless all of its units are blank."""
     start, end, label = span
     real = np.flatnonzero(~blank[start:end])
     return (start + int(real[0]), start + int(real[-1]) + 1, label) if len(real) else span
 
 
-def most_variants(blank):
+def most_variants(blank: np.ndarray) -> int:
     """The number of spans, at most, that are the same entity with more or fewer of the blank units around it."""
     runs = "".join("x" if unit else " " for unit in blank).split()
     return (1 + min(max(map(len, runs), default=0), _MOST_BLANKS)) ** 2
 
 
-def _with_blanks(span, blank):
+def _with_blanks(span: UnitSpan, blank: np.ndarray) -> list[UnitSpan]:
     """The spans that are the same entity: with none, some or all of up to 4 blank units on either side."""
     start, end, label = inner = without_blanks(span, blank)
     if blank[start]:
@@ -80,22 +104,24 @@ def _with_blanks(span, blank):
     return [(left, right, label) for left in range(first, start + 1) for right in range(end, last + 1)]
 
 
-def word_confidences(network, words, batches):
+def probabilities_of_words(
+    network: TaggingNetwork, words: Sequence[Sequence[UnitSpan]], batches: Scored
+) -> list[list[float]]:
     """The posterior probabilities of words whatever their classes: for each word, the sum over all classes.
 
     Args:
-        network, batches: As for `span_confidences`.
+        network, batches: As for `probabilities_of_spans`.
         words: For each text a sorted list of `(start, end, class)`.
     """
     types = network.scheme.types
     spans = [[(start, end, name) for start, end, _ in row for name in types] for row in words]
     return [
         np.reshape(row, (-1, len(types))).sum(axis=1).clip(max=1.0).tolist()
-        for row in span_confidences(network, spans, batches)
+        for row in probabilities_of_spans(network, spans, batches)
     ]
 
 
-def _spans_in_window(window, spans):
+def _spans_in_window(window: Window, spans: Sequence[UnitSpan]) -> list[tuple[int, UnitSpan]]:
     """The spans that begin in the kept part of a window: `(index, span in positions of the window)`."""
     (start, stop), first, positions = window.keep, window.first, window.positions
     low, high = (bisect_left(spans, unit, key=itemgetter(0)) for unit in (start, stop))
@@ -105,7 +131,7 @@ def _spans_in_window(window, spans):
     ]
 
 
-def possible_spans(scheme, likely):
+def possible_spans(scheme: TagScheme, likely: np.ndarray) -> list[UnitSpan]:
     """The entities whose tags are all likely. The probability of an entity is at most that of its least likely tag.
 
     Args:
@@ -115,7 +141,7 @@ def possible_spans(scheme, likely):
     Returns:
         A sorted list of `(start, end, label)`.
     """
-    candidates = []
+    candidates: list[UnitSpan] = []
     for label in scheme.types:
         (single,), (first, inside, last) = (scheme.encode([(0, length, label)], length) for length in (1, 3))
         candidates += [(start, start + 1, label) for start in np.flatnonzero(likely[:, single]).tolist()]
@@ -128,24 +154,26 @@ def possible_spans(scheme, likely):
     return sorted(candidates)
 
 
-def without_overlaps(spans, confidences, min_probability):
-    """The spans with at least `min_probability`; among overlapping spans, the most confident one, or else the longest.
+def without_overlaps(
+    spans: Sequence[UnitSpan], probabilities: Sequence[float], min_probability: float
+) -> tuple[list[UnitSpan], list[float]]:
+    """The spans with at least `min_probability`; among overlapping spans, the most probable one, or else the longest.
 
     All spans that begin in a window and end after it have the same probability, that of their part inside the window.
 
     Args:
         spans: List of `(start, end, label)`.
-        confidences: The probability of each.
+        probabilities: The probability of each.
         min_probability: The lowest probability.
 
     Returns:
-        `(spans, confidences)`: two lists, from left to right.
+        `(spans, probabilities)`: two lists, from left to right.
     """
     chosen, taken = [], np.zeros(max((end for _, end, *_ in spans), default=0), bool)
-    pairs = sorted(zip(confidences, spans, strict=True), key=lambda pair: (-pair[0], pair[1][0] - pair[1][1]))
-    for confidence, span in pairs:
-        if confidence >= min_probability and not taken[span[0] : span[1]].any():
+    pairs = sorted(zip(probabilities, spans, strict=True), key=lambda pair: (-pair[0], pair[1][0] - pair[1][1]))
+    for probability, span in pairs:
+        if probability >= min_probability and not taken[span[0] : span[1]].any():
             taken[span[0] : span[1]] = True
-            chosen.append((span, confidence))
+            chosen.append((span, probability))
     chosen.sort(key=itemgetter(0))
-    return [span for span, _ in chosen], [confidence for _, confidence in chosen]
+    return [span for span, _ in chosen], [probability for _, probability in chosen]

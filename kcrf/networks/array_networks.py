@@ -1,12 +1,55 @@
-"""The networks of `Tagger` and `Classifier` from ONNX files: arrays in, arrays out. Needs onnxruntime, but no Keras."""
+"""Networks that return posterior probabilities instead of scores: their base, and ONNX files. Needs no Keras."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kcrf.chains import Posterior, best_sequences, span_probabilities
 from kcrf.networks.network import Arrays, ClassificationNetwork, TaggingNetwork
-from kcrf.networks.posterior_networks import PosteriorNetwork, Scores
 from kcrf.runs.exported import ExportedFile
 from kcrf.runs.setup import Setup
 from kcrf.tags import TagScheme
+
+
+class Scores(NamedTuple):
+    """The arrays `(rows, time, tags)` from which probabilities are computed; see `kcrf.chains.Posterior`."""
+
+    marginals: np.ndarray
+    onward: np.ndarray
+
+
+class PosteriorNetwork:
+    """Computes probabilities and the k best paths from `Scores`.
+
+    Args:
+        scheme: The `TagScheme`.
+        transitions: `(tags, tags)` float64, from which probabilities are computed.
+    """
+
+    few_shapes = False
+
+    def __init__(self, scheme: TagScheme, transitions: np.ndarray) -> None:
+        self.scheme, self._transitions = scheme, transitions
+
+    def marginals(self, scores: Scores) -> np.ndarray:
+        """The posterior probability of every tag, `(rows, time, tags)`."""
+        return scores.marginals
+
+    def entropies(self, scores: Scores) -> np.ndarray:
+        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
+        return self._posterior(scores).entropies()
+
+    def span_probabilities(self, scores: Scores, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
+        """As `ConditionalRandomField.span_confidence`."""
+        return span_probabilities(self._posterior(scores), self.scheme, spans)
+
+    def best_paths(self, scores: Scores, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """As `kcrf.networks.network.TaggingNetwork.best_paths`."""
+        return best_sequences(self._posterior(scores), k, self.scheme if self.scheme.types else None)
+
+    def _posterior(self, scores: Scores) -> Posterior:
+        return Posterior(scores.marginals, scores.onward, self._transitions, scores.marginals.max(axis=-1) > 0)
 
 
 class OnnxTaggingNetwork(PosteriorNetwork):

@@ -2,12 +2,14 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from kcrf.tags import TagScheme
 
 _LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ", "0-9０-９"
 _MARKS = "\u0300-\u036f"  # accents after their letter, as in decomposed text
@@ -27,13 +29,13 @@ class SpanConstraints(NamedTuple):
         types: The types that other entities may have. Defaults to None: all.
     """
 
-    spans: list
-    unbroken: list
-    outside: list = []
-    types: tuple | None = None
+    spans: list[Any]
+    unbroken: list[Any]
+    outside: Sequence[Any] = ()
+    types: tuple[str, ...] | None = None
 
 
-def latin_runs(text):
+def latin_runs(text: str) -> list[tuple[int, int]]:
     """The Latin words and numbers of at least two characters, a list of `(start, end)`.
 
     They include a point between digits, an apostrophe before a letter, and combining accents.
@@ -44,7 +46,7 @@ def latin_runs(text):
     return [match.span() for match in _LATIN_RUN.finditer(text)]
 
 
-def overlapping(spans, start, end):
+def overlapping(spans: Sequence[Any], start: int, end: int) -> Sequence[Any]:
     """The spans that overlap `[start, end)`. The spans must be sorted, and must not overlap each other.
 
     >>> overlapping([(0, 2), (3, 5), (5, 9)], 4, 6)
@@ -53,36 +55,15 @@ def overlapping(spans, start, end):
     return spans[bisect_right(spans, start, key=itemgetter(1)) : bisect_left(spans, end, key=itemgetter(0))]
 
 
-def matches(text, words, lengths=None):
-    """The words of a dictionary in a text: from left to right, the longest match at each position.
-
-    Args:
-        text: A string.
-        words: A set of strings.
-        lengths: The lengths of the words in descending order, to look up words in many texts. Defaults to None.
-
-    Returns:
-        A list of `(start, end)` that do not overlap.
-
-    >>> matches("南京市长江大桥", {"南京市", "市长", "长江", "长江大桥"})
-    [(0, 3), (3, 7)]
-    """
-    lengths = sorted(set(map(len, words)), reverse=True) if lengths is None else lengths
-    spans, start = [], 0
-    while lengths and start < len(text):
-        word = next((word for word in (text[start : start + length] for length in lengths) if word in words), "")
-        if word:
-            spans.append((start, start + len(word)))
-        start += len(word) or 1
-    return spans
-
-
-def check_spans(spans, text, types=(), label_is_open=False):
+def check_spans(
+    spans: Iterable[Any] | None, text: Any, types: tuple[str, ...] = (), label_is_open: bool = False
+) -> list[tuple[Any, ...]]:
     """Checks the spans and sorts them from left to right.
 
     Args:
-        spans: Iterable of `(start, end)`, or of `(start, end, label)` if there are types, in characters; or None.
-        text: A string.
+        spans: Iterable of `(start, end)`, or of `(start, end, label)` if there are types, in characters; or of
+            `kcrf.taggers.Span`s; or None.
+        text: A string, or another object with a length in which the spans are counted.
         types: The entity types or the classes of words; empty for words without classes, the default.
         label_is_open: Whether a span may come without its label, although there are types. Defaults to False.
 
@@ -92,22 +73,22 @@ def check_spans(spans, text, types=(), label_is_open=False):
     form = f"(start, end, label), with a label of {types}" if types else "(start, end)"
     form = f"(start, end) or {form}" if types and label_is_open else form
     lengths = ((2, 3) if label_is_open else (3,)) if types else (2,)
-    spans = [] if spans is None else list(spans)
-    for span in spans:
+    given = [getattr(span, "key", span) for span in (() if spans is None else spans)]
+    for span in given:
         is_span = isinstance(span, Sequence | np.ndarray) and len(span) in lengths
         is_span = is_span and all(isinstance(x, int | np.integer) for x in span[:2])
         if not is_span or len(span) == 3 and span[2] not in types:
             raise ValueError(f"`spans` needs {form}. Received: {span!r}")
         if not 0 <= span[0] < span[1] <= len(text):
             raise ValueError(f"`spans` must lie in the text of {len(text)} characters. Received: {span!r}")
-    spans = sorted(map(tuple, spans))
-    for first, second in pairwise(spans):
+    checked = sorted(map(tuple, given))
+    for first, second in pairwise(checked):
         if first[1] > second[0]:
             raise ValueError(f"`spans` must not overlap. Received: {first!r} and {second!r}")
-    return spans
+    return checked
 
 
-def in_units(scheme, units, constraint, length):
+def in_units(scheme: TagScheme, units: np.ndarray, constraint: SpanConstraints, length: int) -> SpanConstraints:
     """Converts a `SpanConstraints` from characters to units of the model.
 
     Args:
@@ -136,7 +117,7 @@ def in_units(scheme, units, constraint, length):
     return SpanConstraints(spans, list(zip(firsts, stops, strict=True)))
 
 
-def allowed_tags(scheme, constraint, first, count):
+def allowed_tags(scheme: TagScheme, constraint: SpanConstraints, first: int, count: int) -> np.ndarray:
     """The tags that the units of a window may have.
 
     If a window cuts off a span, the part in the window is treated as a whole span, so that a valid tag sequence remains
@@ -178,12 +159,12 @@ def allowed_tags(scheme, constraint, first, count):
     return allowed
 
 
-def _of_types(scheme, types):
-    """The tags that are outside of entities or of these types, `(tags,)` bool; all tags for None."""
+def _of_types(scheme: TagScheme, types: tuple[str, ...] | None) -> np.ndarray:
+    """Mask of the allowed tags: O and the tags of `types`; all tags if `types` is None."""
     return np.array([types is None or label == "O" or label[2:] in types for label in scheme.labels])
 
 
-def write_tags(scheme, constraint, tags):
+def write_tags(scheme: TagScheme, constraint: SpanConstraints | None, tags: Any) -> None:
     """Overwrites the tags of a text with those of the constraints, some of which windows may have cut.
 
     Args:
@@ -198,7 +179,7 @@ def write_tags(scheme, constraint, tags):
         tags[start:end] = np.eye(len(scheme))[span_tags] if isinstance(tags, np.ndarray) else span_tags
 
 
-def _inside(spans, first, count):
+def _inside(spans: Sequence[Any], first: int, count: int) -> list[tuple[Any, ...]]:
     """The parts of spans that are inside a window, relative to its first unit."""
     inside = overlapping(spans, first, first + count)
     return [(max(start - first, 0), min(end - first, count), *label) for start, end, *label in inside]

@@ -1,0 +1,365 @@
+"""`Tagger`, the base of the classes that use a trained model, and `SpanTagger`, of those that predict spans."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+from kcrf.corpora import Example, Sentence
+from kcrf.corpora.splits import NearDuplicates
+from kcrf.taggers.decoder import Decoder, OnBatch, ignore, parts_of_sentences
+from kcrf.taggers.k_best import join_analyses
+from kcrf.taggers.open_model import RunPath, open_model
+from kcrf.taggers.scoring import score_spans
+from kcrf.taggers.spans import Part, Span, checked_list, one_per_text
+from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
+
+Result = TypeVar("Result")
+_AT_ONCE = 1000  # texts
+
+
+@dataclass(frozen=True)
+class Suggestion(Generic[Result]):
+    """A text to label.
+
+    Attributes:
+        index: Its place in the texts that were given, counted from 0.
+        text: The text, as it was given.
+        score: How uncertain the model is, by the strategy; the higher, the more uncertain.
+        prediction: The prediction of the model, for annotators to correct.
+    """
+
+    index: int
+    text: Any
+    score: float
+    prediction: Result
+
+
+class Tagger(ABC, Generic[Result]):
+    """Base of the classes that use a trained model.
+
+    `tagger(texts)` and `tagger.predict(texts)` return a list with the result of each text: a list of `Span`s, or a
+    `Classification`. Each class has a method for one text, named by its task, such as `segment(text)`.
+
+    Attributes:
+        tasks: The tasks of the models.
+        network: The network of the model.
+        reader: The reader of its inputs.
+        labels: The entity types, the classes of words or tokens, or the labels of texts, a tuple. Empty for words
+            without classes and for regression.
+        metric: The score by which training chooses the best epoch.
+        advice: After training, a sentence about the transitions of the CRF, as `kcrf.metrics.advice` returns it. None
+            without a CRF and after loading.
+        crf: The `ConditionalRandomField` of a Keras model, or None.
+        crfs: The same as a dict, under None; empty without a CRF.
+    """
+
+    tasks: ClassVar[tuple[str, ...]]
+    network: Any
+    reader: Any
+    labels: tuple[str, ...]
+    metric: str
+    advice: str | None = None
+    crf: Any = None
+
+    @classmethod
+    def of(cls, network: Any, reader: Any, config: Any) -> Self:
+        """The tagger of a network, without a run folder.
+
+        Args:
+            network: A network of `kcrf.networks.network`.
+            reader: The reader of its inputs.
+            config: The `kcrf.runs.RunConfig`.
+        """
+        tagger = cls.__new__(cls)
+        tagger._begin(network, reader, config)
+        return tagger
+
+    def _load(self, run: RunPath, standard: str | None = None) -> None:
+        network, setup = open_model(run, self.tasks, standard)
+        self._begin(network, setup.reader, setup.config)
+
+    @abstractmethod
+    def _begin(self, network: Any, reader: Any, config: Any) -> None:
+        """Sets the attributes."""
+
+    @property
+    def model(self) -> Any:
+        """The Keras model, without an optimizer, or the `kcrf.linear.LinearModel`."""
+        return self.network.model
+
+    @property
+    def crfs(self) -> dict[None, Any]:
+        """The `ConditionalRandomField` under None, or nothing."""
+        return {} if self.crf is None else {None: self.crf}
+
+    @abstractmethod
+    def predict(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> list[Result]:
+        """A list with the result of each text."""
+
+    def __call__(self, texts: Iterable[Any]) -> list[Result]:
+        return self.predict(texts)
+
+    def scores(self, items: Sequence[Any], training_words: Any = None) -> dict[str, Any]:
+        """The scores of the predictions for labeled items.
+
+        Args:
+            items: List of `kcrf.corpora.Sentence`s or `Example`s with their labels. Predictions where the labels of a
+                sentence are unknown are not scored.
+            training_words: For segmentation: the set of in-vocabulary words. Defaults to None.
+
+        Returns:
+            A dict of the scores of `kcrf.metrics` for the task.
+        """
+        return self.score(items, self.predictions(items, with_probabilities=False), training_words)
+
+    @abstractmethod
+    def predictions(self, items: Sequence[Any], with_probabilities: bool = True) -> list[Result]:
+        """The predictions for labeled items, a list, for `score`."""
+
+    @abstractmethod
+    def score(self, items: Sequence[Any], predictions: Sequence[Result], training_words: Any = None) -> dict[str, Any]:
+        """As `scores`, for the result of `predictions`."""
+
+    @abstractmethod
+    def uncertainties(
+        self,
+        texts: Iterable[Any],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+    ) -> np.ndarray:
+        """The uncertainty of the model about each text, an array.
+
+        Args:
+            texts: Iterable of texts, as `predict` takes them.
+            strategy, batch_size, on_batch: As for `suggest`.
+        """
+
+    def suggest(
+        self,
+        texts: Iterable[Any],
+        count: int = 100,
+        strategy: str = DEFAULT_STRATEGY,
+        labeled: Iterable[Any] = (),
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+    ) -> list[Suggestion[Result]]:
+        """Suggests which of the texts to label next, the most useful text first.
+
+        These are the texts about which the model is most uncertain. A text is omitted if it is empty, or nearly the
+        same as a text that was chosen before it or that is already labeled (see
+        `kcrf.corpora.splits.NearDuplicates`).
+
+        Args:
+            texts: Iterable of unlabeled texts, as `predict` takes them. A sequence may read its texts when they are
+                needed: it is iterated once, and then indexed.
+            count: How many texts to suggest. Defaults to 100.
+            strategy: The measure of uncertainty (Settles and Craven, 2008, "An Analysis of Active Learning Strategies
+                for Sequence Labeling Tasks"). "mean-entropy": the entropy of the tag sequences, divided by the number
+                of tokens. "token-entropy": the mean entropy of the tags, without regard to their neighbors.
+                "sequence-entropy": the entropy of the tag sequences, which prefers long texts. "least-confidence":
+                minus the log probability of the best tag sequence, which prefers long texts as well. Defaults to
+                "mean-entropy".
+            labeled: Iterable of the texts that are labeled, such as those of the training set: strings, `Sentence`s,
+                lists of words or of pairs of a word and its tag. Defaults to no texts.
+            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters that have been read.
+
+        Returns:
+            A list of at most `count` `Suggestion`s.
+
+        Raises:
+            ValueError: `count` is not positive, the strategy is unknown, or the model has no probabilities.
+        """
+        measure_of(strategy)
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"`count` must be a positive integer. Received: {count!r}")
+        is_sequence = isinstance(texts, Sequence) and not isinstance(texts, str)
+        sequence: Any = texts if is_sequence else checked_list(texts, "suggest")
+        parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in _at_once(sequence))
+        scores = np.concatenate([np.zeros(0), *parts])
+        seen = NearDuplicates(map(self._labeled_text, checked_list(labeled, "suggest")))
+        chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(sequence[index]), count, seen))
+        suggestions = []
+        for part in _at_once(chosen):
+            items = [sequence[index] for index in part]
+            rows = zip(part, items, self.predict(items, batch_size), strict=True)
+            suggestions += [
+                Suggestion(index, item, float(scores[index]), prediction) for index, item, prediction in rows
+            ]
+        return suggestions
+
+    @abstractmethod
+    def _plain_text(self, text: Any) -> str:
+        """The text as a string, by which near-duplicates are found."""
+
+    def _labeled_text(self, item: Any) -> str:
+        """The text of an item of the training set."""
+        if isinstance(item, (str, Sentence)):
+            return item if isinstance(item, str) else item.text
+        if isinstance(item, Example):
+            item = [text for text in item.texts if text is not None]
+        elif isinstance(item, list) and all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in item):
+            item = [word for word, _ in item]
+        return self._plain_text(item)
+
+
+class SpanTagger(Tagger[list[Span]]):
+    """Base of the classes that predict words, entities or the classes of tokens.
+
+    Attributes:
+        decoder: The `Decoder`.
+    """
+
+    _verb: ClassVar[str]  # the method for one text
+    decoder: Decoder[Any]
+    _with_labels = True
+
+    def _begin(self, network: Any, reader: Any, config: Any) -> None:
+        self.decoder = Decoder(network, reader, config.model.min_probability)
+        self.network, self.reader = network, reader
+        self.labels, self.crf = network.scheme.types, getattr(network, "crf", None)
+        self.metric = config.training.metric or _usual_metric(self.decoder)
+
+    @property
+    def scheme(self) -> Any:
+        """The `kcrf.tags.TagScheme` of the network."""
+        return self.network.scheme
+
+    def predict(
+        self,
+        texts: Iterable[Any],
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+        spans: Iterable[Iterable[Any]] | None = None,
+    ) -> list[list[Span]]:
+        """The spans of several texts, with their posterior probabilities.
+
+        Args:
+            texts: Iterable of texts of any length, as the method for one text takes them.
+            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters that have been tagged.
+            spans: For each text the spans that you already know: `(start, end, label)`, `(start, end)` or `Span`. All
+                probabilities are conditioned on them. Defaults to None: no spans.
+
+        Returns:
+            For each text a list of `Span`s from left to right.
+        """
+        parts_of_texts = self._parts(texts, spans, batch_size)
+        found = iter(self.decoder.spans(list(chain(*parts_of_texts)), batch_size, on_batch, self._with_labels))
+        return [
+            [span for part in parts for span in part.as_counted(self._completed(part, next(found)))]
+            for parts in parts_of_texts
+        ]
+
+    def _completed(self, part: Part, spans: list[Span]) -> list[Span]:
+        return spans
+
+    def k_best(self, text: Any, k: int = 5, spans: Iterable[Any] = ()) -> list[tuple[list[Span], float]]:
+        """The k best analyses of a text.
+
+        Args:
+            text: A text, as the other methods take it.
+            k: The number of analyses. Defaults to 5.
+            spans: Spans that you already know, as for `predict`. Defaults to no spans.
+
+        Returns:
+            A list of at most k `(spans, probability)`, best first. The spans have no probabilities of their own.
+        """
+        return self.k_best_batch([text], k, spans=[spans])[0]
+
+    def k_best_batch(
+        self,
+        texts: Iterable[Any],
+        k: int = 5,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+        spans: Iterable[Iterable[Any]] | None = None,
+    ) -> list[list[tuple[list[Span], float]]]:
+        """A list with the result of `k_best` for each text; the other arguments are as for `predict`."""
+        parts_of_texts = self._parts(texts, spans, batch_size)
+        parts = list(chain(*parts_of_texts))
+        found = iter(self.decoder.k_best(parts, k, batch_size, on_batch, self._with_labels))
+        results = []
+        for of_text in parts_of_texts:
+            analyses = [
+                [(part.as_counted(self._completed(part, spans)), p) for spans, p in next(found)] for part in of_text
+            ]
+            results.append(join_analyses(analyses, k))
+        return results
+
+    def uncertainties(
+        self,
+        texts: Iterable[Any],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+    ) -> np.ndarray:
+        measure, parts_of_texts = measure_of(strategy), self._parts(texts, None, batch_size)
+        sums = self.decoder.uncertainties(list(chain(*parts_of_texts)), measure, batch_size, on_batch)
+        counts = list(map(len, parts_of_texts))
+        return score_of(strategy, *(sums_of(values, counts) for values in sums))
+
+    def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
+        return self.decoder.spans(parts_of_sentences(items), with_probabilities=with_probabilities)
+
+    def score(
+        self, items: Sequence[Sentence], predictions: Sequence[list[Span]], training_words: Any = None
+    ) -> dict[str, Any]:
+        predicted = [[span.key for span in spans] for spans in predictions]
+        return score_spans(self.scheme, items, predicted, training_words)
+
+    def _parts(self, texts: Iterable[Any], spans: Iterable[Iterable[Any]] | None, batch_size: int) -> list[list[Part]]:
+        """The parts of each text, with the constraints of the user's spans."""
+        checked = checked_list(texts, self._verb, batch_size)
+        pairs = zip(checked, one_per_text(spans, checked), strict=True)
+        return [self._parts_of_text(text, of_text) for text, of_text in pairs]
+
+    @abstractmethod
+    def _parts_of_text(self, text: Any, spans: Iterable[Any]) -> list[Part]:
+        """The parts of a text."""
+
+    def _plain_text(self, text: Any) -> str:
+        (part,) = self._parts_of_text(text, ())
+        return part.text
+
+
+def _usual_metric(decoder: Decoder[Any]) -> str:
+    if decoder.scheme.is_of_tokens:
+        return "accuracy"
+    return "joint_f" if decoder.has_word_labels else "f"
+
+
+def _at_once(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yields lists of at most so many items: what a model returns for them fits into memory."""
+    items = iter(items)
+    while part := list(islice(items, _AT_ONCE)):
+        yield part
+
+
+def most_uncertain(scores: np.ndarray) -> np.ndarray:
+    """The indices of scores, the highest first, of equal scores the first one."""
+    return np.argsort(-np.asarray(scores), kind="stable")
+
+
+def distinct(indices: Iterable[Any], text_of: Callable[[int], str], count: int, seen: NearDuplicates) -> Iterator[int]:
+    """Yields the first `count` indices whose texts are not empty, and are near-duplicates of no text before them.
+
+    Args:
+        indices: Iterable of ints in their order.
+        text_of: A function from an index to its text.
+        count: How many.
+        seen: The `NearDuplicates` to which the texts are added.
+    """
+    for index in map(int, indices):
+        if count < 1:
+            return
+        text = text_of(index)
+        if text.strip() and text not in seen:
+            seen.add(text)
+            count -= 1
+            yield index

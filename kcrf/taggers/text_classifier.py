@@ -1,0 +1,159 @@
+"""`TextClassifier`: a label with the probability of every label, or a number, for a text or a pair of texts."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kcrf.metrics import classification_scores, regression_scores
+from kcrf.readers.padding import inference_batches
+from kcrf.runs.errors import NOT_FINITE, DivergedError
+from kcrf.taggers.decoder import OnBatch, ignore
+from kcrf.taggers.open_model import RunPath
+from kcrf.taggers.spans import checked_list
+from kcrf.taggers.tagger import Tagger
+from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, label_uncertainties
+
+
+@dataclass(frozen=True)
+class Classification:
+    """The prediction for a text.
+
+    Attributes:
+        label: The most probable label, a string; for regression a number.
+        probability: Its probability. None for regression.
+        probabilities: A dict with the probability of every label, in the order of the labels. Empty for regression.
+    """
+
+    label: Any
+    probability: float | None = None
+    probabilities: dict[str, float] = field(default_factory=dict)
+
+
+class TextClassifier(Tagger[Classification]):
+    """Classifies texts or pairs of texts with a trained model.
+
+    Args:
+        run_dir: A folder that `kcrf train --task classify` wrote, or a file that `kcrf export` wrote.
+
+    Attributes:
+        labels: The labels in their order, a tuple; empty for regression.
+        pairs: Whether the model classifies pairs of texts.
+
+    Raises:
+        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
+        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged.
+
+    Example:
+
+        >>> classifier = TextClassifier("runs/reviews")             # doctest: +SKIP
+        >>> classifier.classify("房间很干净，服务也好。")             # doctest: +SKIP
+        Classification(label='positive', probability=0.98, probabilities={'negative': 0.02, 'positive': 0.98})
+    """
+
+    tasks = ("classify",)
+
+    def __init__(self, run_dir: RunPath) -> None:
+        self._load(run_dir)
+
+    def _begin(self, network: Any, reader: Any, config: Any) -> None:
+        data, facts = config.data, config.facts
+        self.network, self.reader, self.metric = network, reader, config.training.metric or "accuracy"
+        self.labels, self.pairs, self._max_length = data.labels, facts.pairs, data.max_length
+        self._mean, self._deviation = facts.mean, facts.deviation
+
+    def classify(self, text: str, text_b: str | None = None) -> Classification:
+        """Classifies a text or a pair of texts."""
+        return self.predict([text if text_b is None else (text, text_b)])[0]
+
+    def classify_batch(
+        self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore
+    ) -> list[Classification]:
+        """A list with the result of `classify` for each text; the arguments are as for `predict`."""
+        return self.predict(texts, batch_size, on_batch)
+
+    def predict(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> list[Classification]:
+        """Classifies several texts.
+
+        Args:
+            texts: Iterable of strings; for pairs, of tuples of two strings. Texts are truncated to the `max_length` of
+                the run.
+            batch_size: Number of texts per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of its texts.
+
+        Returns:
+            A list with the `Classification` of each text.
+
+        Raises:
+            TypeError: `texts` is a string or a mapping, or contains pairs for a model of single texts, or vice versa.
+        """
+        scores = self._scores(texts, batch_size, on_batch)
+        if not self.labels:
+            numbers = scores[:, 0] * self._deviation + self._mean
+            return [Classification(number) for number in numbers.tolist()]
+        classifications = []
+        for probabilities in _softmax(scores).tolist():
+            best = int(np.argmax(probabilities))
+            by_label = dict(zip(self.labels, probabilities, strict=True))
+            classifications.append(Classification(self.labels[best], probabilities[best], by_label))
+        return classifications
+
+    def probabilities(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The probability of each label, `(texts, labels)`; the arguments are as for `predict`.
+
+        Raises:
+            ValueError: The model predicts numbers, without probabilities.
+        """
+        if not self.labels:
+            raise ValueError("needs a model with probabilities. Received: a model that predicts numbers (regression)")
+        return _softmax(self._scores(texts, batch_size, on_batch))
+
+    def _scores(self, texts: Iterable[Any], batch_size: int, on_batch: OnBatch) -> np.ndarray:
+        """The outputs of the model in double precision, `(texts, labels)`."""
+        pairs = [self._checked(text) for text in checked_list(texts, "classify", batch_size)]
+        readings = self.reader.read_texts(pairs, self._max_length)
+        scores = np.zeros((len(pairs), len(self.labels) or 1))
+        for windows, inputs in inference_batches(readings, batch_size, self.network.few_shapes):
+            scores[[number for number, _ in windows]] = self.network.scores(inputs)[: len(windows)]
+            on_batch(len(windows))
+        if not np.isfinite(scores).all():
+            raise DivergedError(NOT_FINITE)
+        return scores
+
+    def predictions(self, items: Sequence[Any], with_probabilities: bool = True) -> list[Classification]:
+        return self.predict([item.texts for item in items])
+
+    def score(
+        self, items: Sequence[Any], predictions: Sequence[Classification], training_words: Any = None
+    ) -> dict[str, Any]:
+        gold, predicted = [item.label for item in items], [prediction.label for prediction in predictions]
+        if not self.labels:
+            return regression_scores(list(map(float, gold)), predicted)
+        return classification_scores(gold, predicted, self.labels)
+
+    def uncertainties(
+        self,
+        texts: Iterable[Any],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+    ) -> np.ndarray:
+        """As `Tagger.uncertainties`. All strategies named after an entropy take the entropy of the labels."""
+        return label_uncertainties(strategy, self.probabilities(texts, batch_size, on_batch))
+
+    def _plain_text(self, text: Any) -> str:
+        return "\t".join(filter(None, self._checked(text)))
+
+    def _checked(self, text: Any) -> tuple[str, str | None]:
+        is_row = isinstance(text, Iterable) and not isinstance(text, (str, Mapping, Set))
+        parts = tuple(part for part in text if part is not None) if is_row else (text,)
+        if len(parts) != 1 + self.pairs or not all(isinstance(part, str) for part in parts):
+            needed = "pairs of strings" if self.pairs else "strings"
+            raise TypeError(f"The model needs {needed}. Received: {text!r}"[:200])
+        return parts[0], parts[1] if self.pairs else None
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))  # (texts, labels)
+    return scores / scores.sum(axis=1, keepdims=True)

@@ -1,0 +1,52 @@
+"""What taggers refuse: tables, dicts and single texts, whose items are not the texts that the user means."""
+
+import pytest
+
+from kcrf.taggers import WordSegmenter
+from kcrf.taggers.spans import part_of
+
+BACKENDS = ["torch"]
+ROWS = {"id": [1, 2], "text": ["今天天气真好", "我们去公园"]}
+
+
+@pytest.fixture(scope="module")
+def segmenter():
+    return WordSegmenter()
+
+
+def tables():
+    """A table of each library that is installed, and its column of texts."""
+    for name, make in (
+        ("pandas", lambda library: library.DataFrame(ROWS)),
+        ("polars", lambda library: library.DataFrame(ROWS)),
+        ("datasets", lambda library: library.Dataset.from_dict(ROWS)),
+        ("pyarrow", lambda library: library.table(ROWS)),
+    ):
+        try:
+            library = __import__(name)
+        except ImportError:
+            continue
+        yield pytest.param(make(library), id=name)
+
+
+@pytest.mark.parametrize("table", list(tables()))
+def test_a_table_is_refused_with_the_line_to_write(segmenter, table):
+    message = r"pass the column, as in table\['text'\]. Received: a \w+ with the columns id, text"
+    for method in (segmenter.predict, segmenter.segment_batch, segmenter.k_best_batch, segmenter.suggest):
+        with pytest.raises(TypeError, match=message):
+            method(table)
+    with pytest.raises(TypeError, match="needs one text; `predict` takes a column of texts. Received: a "):
+        part_of(table)
+    column = table["text"]
+    with pytest.raises(TypeError, match="needs one text; `predict` takes a column of texts. Received: a "):
+        part_of(column)
+    if not hasattr(column, "to_pylist"):  # the texts of pyarrow are no strings
+        assert segmenter.segment_batch(column) == segmenter.segment_batch(ROWS["text"])
+
+
+@pytest.mark.parametrize("texts", [ROWS, set(ROWS["text"]), "今天"], ids=["dict", "set", "text"])
+def test_what_is_no_list_of_texts_is_refused(segmenter, texts):
+    with pytest.raises(TypeError, match="`texts` must be a list of "):
+        segmenter.predict(texts)
+    with pytest.raises(TypeError, match="needs a string, a list of tokens or a Sentence. Received: {'text'"):
+        part_of({"text": "今天"})
