@@ -15,6 +15,7 @@ from kcrf.backend.host import (
     batch_stream,
     current_stateless_scope,
     fused_attention_learns_fast,
+    input_names,
     is_traced,
     is_tracing,
     keras,

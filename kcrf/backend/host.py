@@ -74,6 +74,24 @@ def layer_behind(tensor: Any) -> Any:
     return layer
 
 
+def input_names(tensor: Any) -> set[str]:
+    """The names of the inputs that a symbolic tensor depends on, and of the inputs of models in between."""
+    names: set[str] = set()
+    pending, seen = [] if OLD_HOST else [tensor], set()
+    while pending:
+        history = getattr(pending.pop(), "_keras_history", None)
+        if history is None or (id(history[0]), history.node_index) in seen:
+            continue
+        operation = history[0]
+        seen.add((id(operation), history.node_index))
+        if isinstance(operation, keras.layers.InputLayer):
+            names.add(operation.name)
+        if isinstance(operation, keras.Model):
+            names.update(x.name for x in operation.inputs)
+        pending += operation._inbound_nodes[history.node_index].input_tensors
+    return names
+
+
 def mask_ignores_inputs(mask: Any) -> bool:
     """Whether a symbolic mask is True everywhere, because Concatenate got inputs with and without a mask.
 

@@ -11,6 +11,7 @@ from kcrf.models.loading import fresh_value, load_checkpoint
 __all__ = ["build_transformer_model"]
 
 SHARED_OPTIONS = ("prefix", "keep_tokens", "compound_tokens")  # options that change which weights are loaded
+_NOT_THERE = {"distilbert", "xlm-roberta"}  # families that bert4keras cannot build
 KERAS_3_OPTIONS = ("mixout", "output_layers")
 ACTIVATIONS = dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gelu_tanh")  # bert4keras' name for each
 
@@ -45,6 +46,10 @@ def build_transformer_model(
     if checkpoint_path is None and (skip_top_layers or skip):
         raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
     settings = {**read_config(config_path, model), **options}
+    if absent := _NOT_THERE & {model, settings.get("model_type")}:
+        raise ValueError(
+            f"bert4keras has no {absent.pop()}, and builds the model here: use Keras 3. Received: {config_path}"
+        )
     if settings.get("layer_norm_eps", 1e-12) != 1e-12:
         raise ValueError(f"bert4keras has layer_norm_eps=1e-12 alone. Received: {settings['layer_norm_eps']}")
     settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act", "gelu"), settings.get("hidden_act", "gelu"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import TensorLike, keras, layer_behind
+from kcrf.backend import TensorLike, input_names, keras, layer_behind
 from kcrf.layers.chain_layer import ChainLayer
 from kcrf.layers.losses import SentenceLoss
 
@@ -25,6 +25,7 @@ _OF_OTHER_LAYERS = {  # keras-contrib, TensorFlow Addons, pytorch-crf, keras-crf
     "batch_first": "inputs are always (batch, time, tags)",
 }
 _OF_SCORES = ("linear", "log_softmax", "")  # activations that a last Dense layer may have
+_MASKS = {"attention_mask", "input_mask", "padding_mask"}  # inputs of the encoders of others
 _SAMPLE = 1024  # sentences that are searched for padding
 _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
 
@@ -178,6 +179,17 @@ def warn_of_partial_mask(layer: Any) -> None:
         "Keras takes the positions for real that one of them does not mask. Call the layer with a mask, as in "
         "`layer(x, mask=keras.ops.not_equal(words, 0))`.",
     )
+
+
+def warn_of_unused_mask(layer: Any, inputs: Any) -> None:
+    """Warns if a CRF layer gets no mask, though an input that its inputs depend on is named like one."""
+    for name in sorted(_MASKS & input_names(inputs)):
+        _warn_once(
+            layer,
+            "unused mask",
+            f"`{layer.name}` has no mask, so it trains and decodes padding as a part of the sentences: `{name}`, an "
+            f"input of the model, is not a mask of Keras. Call the layer with it: `crf(scores, mask={name})`",
+        )
 
 
 def warn_of_tags_as_multiplier(layer: Any, size: int) -> None:

@@ -5,17 +5,19 @@ from typing import Any, Unpack
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import Tensor, TensorLike, exports_onnx, keras, mask_ignores_inputs, ops
+from kcrf.backend import Tensor, TensorLike, backend_name, exports_onnx, is_tracing, keras, mask_ignores_inputs, ops
 from kcrf.backend.hints import KeyedLayerOptions, LayerOptions
 from kcrf.chains import Posterior, span_probabilities
 from kcrf.crf.functions import log_sums_onward
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
-from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
+from kcrf.layers.chain_layer import BoundToLayer, ChainLayer, real_positions
 from kcrf.layers.checks import (
     refuse_arguments_of_other_layers,
     warn_of_inputs,
+    warn_of_padding,
     warn_of_partial_mask,
     warn_of_tags_as_multiplier,
+    warn_of_unused_mask,
     warn_of_unused_scores,
 )
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
@@ -70,6 +72,7 @@ class ConditionalRandomField(ChainLayer):
         self.constraints = _as_scheme(constraints)
         self.transition_initializer = keras.initializers.get(transition_initializer)
         self._scores_are_used = False  # by a loss, a metric or a decoder
+        self._labels_are_checked = False
 
     def build(self, input_shape: Any) -> None:
         if len(input_shape) != 3 or input_shape[-1] is None:
@@ -93,6 +96,8 @@ class ConditionalRandomField(ChainLayer):
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         if not self.is_loaded:
             warn_of_inputs(self, inputs)
+            if not args and kwargs.get("mask") is None and getattr(inputs, "_keras_mask", None) is None:
+                warn_of_unused_mask(self, inputs)
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
@@ -100,6 +105,13 @@ class ConditionalRandomField(ChainLayer):
         if not training and self._trained and self.trainable and not self._scores_are_used:
             warn_of_unused_scores(self)
         return outputs
+
+    def check_labels(self, y_true: TensorLike, y_pred: TensorLike) -> None:
+        """Warns if the labels `(batch, time)` of the first batch look padded, where they have values and no mask."""
+        if not (self._labels_are_checked or is_tracing() or backend_name() == "jax"):
+            self._labels_are_checked = True
+            if ops.all(real_positions(y_pred)):
+                warn_of_padding(self, [], ops.convert_to_numpy(y_true))
 
     def compute_output_spec(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         if not self.is_loaded and mask_ignores_inputs(mask):

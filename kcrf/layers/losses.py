@@ -33,6 +33,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             accuracy.copy_scores()
         if sample_weight is _NOT_GIVEN:
             return self._losses(y_true, y_pred)
+        layer.check_labels(y_true, y_pred)
         has_axes = sample_weight is not None and has_rank(sample_weight) and len(sample_weight.shape) > 1
         if has_axes and sample_weight.shape[1] != 1:
             raise ValueError(

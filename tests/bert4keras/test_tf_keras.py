@@ -246,6 +246,7 @@ def test_a_model_without_checkpoint_has_kernels_of_its_own_too(bert):
         ({"checkpoint_path": None, "skip": "Norm"}, "need a checkpoint"),
         ({"skip": "LayerNorm_9"}, "`skip` must match something"),
         ({"layer_norm_eps": 1e-5}, "layer_norm_eps=1e-12 alone. Received: 1e-05"),
+        ({"model": "distilbert"}, "bert4keras has no distilbert"),
     ],
 )
 def test_what_cannot_work_is_refused(bert, arguments, message):

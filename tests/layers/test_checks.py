@@ -8,7 +8,7 @@ import pytest
 from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 
-from kcrf.backend import keras, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.bert4keras import restore_keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
 from kcrf.models import build_transformer_model
@@ -250,3 +250,40 @@ def test_the_monitor_checks_the_loss_without_changed_classes_of_keras():
     model = compiled(layer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     with pytest.raises(ValueError, match="the CRF `CRF` needs a loss of this layer"):
         model.fit(WORDS, np.maximum(TAGS, 0), verbose=0, callbacks=[monitor])
+
+
+def encoder_of_another_library():
+    """Returns the inputs and the hidden states of a model that takes a padding mask and returns no Keras mask."""
+    inputs = {
+        name: keras.Input((6,), dtype="int32", name=name) for name in ("token_ids", "segment_ids", "padding_mask")
+    }
+    hidden = keras.layers.Embedding(20, 4)(inputs["token_ids"]) + keras.layers.Embedding(2, 4)(inputs["segment_ids"])
+    hidden = hidden * keras.ops.cast(inputs["padding_mask"], "float32")[:, :, None]
+    return keras.Model(inputs, hidden)
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_padding_mask_that_the_crf_does_not_get_is_named_once(is_nested):
+    encoder, layer = encoder_of_another_library(), ConditionalRandomField(name="CRF")
+    inputs, hidden = encoder.input, encoder.output
+    if is_nested:
+        inputs = {name: keras.Input((6,), dtype="int32", name=f"my_{name}") for name in inputs}
+        hidden = encoder(inputs)
+    scores = keras.layers.Dense(4)(hidden)
+    with pytest.warns(UserWarning, match=r"`padding_mask`, an .*: `crf\(scores, mask=padding_mask\)`"):
+        layer(scores)
+    layer(scores)  # warns once
+    ConditionalRandomField()(scores, mask=inputs["padding_mask"])  # warns of nothing
+
+
+@pytest.mark.skipif(backend_name() != "torch", reason="the labels of a compiled step have no values")
+@pytest.mark.parametrize("unknown", [-1, -100])
+def test_labels_that_look_padded_without_a_mask_are_named(unknown):
+    restore_keras()  # `fit` as it is without kcrf.bert4keras
+    layer = ConditionalRandomField(name="CRF")
+    inputs = keras.Input((6, 3))
+    model = keras.Model(inputs, layer(keras.layers.Dense(4)(inputs)))
+    model.compile("sgd", loss=layer.sparse_loss)
+    tags = np.where(REAL, 1, unknown)
+    with pytest.warns(UserWarning, match="tags that are negative at the end or the beginning of sentences"):
+        model.fit(np.ones((8, 6, 3)), tags, epochs=2, verbose=0)
