@@ -72,10 +72,10 @@ def test_the_picture_in_the_document_shows_the_floors_of_the_contracts():
 def test_the_package_stays_small():
     """A limit is reached by a better idea, not by a split in halves; see `python tests/figures.py`."""
     package = figures.sources("kcrf")
-    assert sum(len(text.splitlines()) for text in package.values()) <= 41_500
+    assert sum(len(text.splitlines()) for text in package.values()) <= 41_000
     assert figures.longest_file(package) <= (460,)
     assert figures.longest_function(package) <= (42,)
-    assert figures.share_typed(package) >= 0.25
+    assert figures.share_typed(package) >= 0.8
     assert sum(map(len, figures.public_names().values())) <= 140
 
 
@@ -87,5 +87,8 @@ def test_the_first_line_of_a_test_file_names_what_it_tests(path):
     line = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
     names = re.findall(r"\bkcrf(?:\.\w+)+", line)
     assert any(name.startswith(f"kcrf.{path.parent.name}") for name in names)
-    places = [[ROOT.joinpath(*name.split(".")[:count]) for count in (2, 3)] for name in names]
-    assert all(any(p.is_dir() or p.with_suffix(".py").is_file() for p in of_name) for of_name in places)
+    modules = [
+        name.split(".")[: 2 if name.split(".")[-1][0].isupper() else 3] for name in names
+    ]  # or a class of a page
+    places = [ROOT.joinpath(*parts) for parts in modules]
+    assert [place for place in places if not place.is_dir() and not place.with_suffix(".py").is_file()] == []

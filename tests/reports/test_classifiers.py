@@ -7,12 +7,13 @@ import json
 import re
 
 import pytest
+from configs import stored
 from test_reports import Page
 
 from kcrf.metrics import calibration, classification_scores, regression_scores
 from kcrf.reports import write_report
 from kcrf.reports.charts import box_plot
-from kcrf.runs import read_run
+from kcrf.runs import Settings, read_run
 
 BACKENDS = ["torch"]
 
@@ -25,10 +26,10 @@ ROWS = [  # gold, probability of "no"
 ]
 
 
-def run_dir(folder, rows, scores, **settings):
+def run_dir(folder, rows, scores, temperature=1.0, **settings):
     folder.mkdir()
     settings = {"task": "classify", "metric": "accuracy", **settings}
-    (folder / "config.json").write_text(json.dumps({"format": 2, "settings": settings}))
+    (folder / "config.json").write_text(json.dumps(stored(Settings(**settings), temperature=temperature).to_json()))
     (folder / "log.csv").write_text(f"epoch,loss,valid_{settings['metric']},seconds\n1,0.7,0.5,2\n2,0.4,0.6,4\n")
     (folder / "scores.json").write_text(json.dumps({"valid": scores}))
     (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -113,7 +114,7 @@ def test_the_spread_over_seeds_is_drawn_for_each_setting(tmp_path):
     swapped, better = [(g, 1 - p) for g, p in ROWS], [*right[:4], ROWS[3]]
     parts = [("a", ROWS, 1, 0), ("b", swapped, 2, 0), ("c", ROWS, 1, 1), ("d", better, 2, 1), ("e", ROWS, 1, 2)]
     runs = [  # a temperature is fitted by each tagger for itself
-        of_labels(tmp_path / n, rows, seed=seed, skip_top_layers=skip, temperature=1 + seed / 10)
+        of_labels(tmp_path / n, rows, seed=seed, bert="BERT", skip_top_layers=skip, temperature=1 + seed / 10)
         for n, rows, seed, skip in parts
     ]
     page = page_of(tmp_path, *runs)
@@ -132,7 +133,7 @@ def test_curves_of_seeds_are_their_mean_in_a_band_from_the_lowest_to_the_highest
     """Of setting 1 one run has a third epoch, of setting 2 there is one run alone: its line has no band."""
     losses = {"a": ([0.7, 0.4], 1), "b": ([0.9, 0.8, 0.3], 1), "c": ([0.5, 0.2], 2)}
     for name, (values, skip) in losses.items():
-        folder = of_labels(tmp_path / name, seed=ord(name), skip_top_layers=skip)
+        folder = of_labels(tmp_path / name, seed=ord(name), bert="BERT", skip_top_layers=skip)
         rows = "".join(f"{epoch},{value}\n" for epoch, value in enumerate(values, 1))
         (folder / "log.csv").write_text("epoch,loss\n" + rows)
     source = page_of(tmp_path, *(tmp_path / name for name in losses)).source
