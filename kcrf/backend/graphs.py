@@ -80,6 +80,51 @@ def _without_autocast(function: Any) -> Any:
     return call
 
 
+_UNKNOWN = 2  # the value of a condition that has not arrived on the host
+_WAITING: list[tuple[TensorLike, Callable[[], None]]] = []
+
+
+def check_if(condition: TensorLike, check: Callable[[], None]) -> None:
+    """Calls `check`, which calls `raise_if`, if a condition on a tensor holds. Else the check costs nothing.
+
+    The host does not wait for CUDA: `check` is called later, by another call of this function. XLA on TensorFlow and
+    `torch.compile` cannot raise, so nothing is checked there.
+    """
+    if backend_name() == "jax":
+        import jax
+
+        if isinstance(condition, jax.core.Tracer):
+            return jax.lax.cond(condition, check, lambda: None)
+    if backend_name() == "tensorflow":
+        import tensorflow as tf
+
+        if compiled_by_xla():
+            return None
+        if not tf.executing_eagerly():
+            return tf.cond(condition, lambda: [check(), True][1], lambda: False)  # type: ignore[func-returns-value]
+    if backend_name() == "torch":
+        import torch
+
+        if condition.is_meta or torch.compiler.is_compiling():
+            return None
+        if condition.is_cuda:
+            return _check_later(condition, check)
+    return check() if condition else None
+
+
+def _check_later(condition: TensorLike, check: Callable[[], None]) -> None:
+    """Copies the condition to the host without waiting, and checks the earlier ones that have arrived."""
+    import torch
+
+    flag = torch.full((), _UNKNOWN, dtype=torch.int8, pin_memory=condition.is_cuda)
+    flag.copy_(condition, non_blocking=True)
+    _WAITING.append((flag, check))
+    while _WAITING and _WAITING[0][0].item() != _UNKNOWN:
+        arrived, refuse = _WAITING.pop(0)
+        if arrived.item():
+            refuse()
+
+
 def raise_if(condition: Any, message: str, *values: Any) -> Any:
     """Raises a ValueError if a condition on tensors holds; `values` are formatted into the message.
 

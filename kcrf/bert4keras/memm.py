@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from kcrf import crf
 from kcrf.backend import Tensor, TensorLike, graph, keras, ops, scan
 from kcrf.backend.hints import KeyedLayerOptions
+from kcrf.crf.functions import is_no_tag
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.crf import ConditionalRandomField
 from kcrf.layers.labels import sparse_tags
@@ -163,8 +164,10 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
 
 class _BothDirections(BoundToLayer):
     def _sentence_losses(self, tags: TensorLike, y_pred: TensorLike) -> Any:
-        layer = self._layer()
-        return (layer.basic_loss(tags, y_pred) + layer.basic_loss(tags, y_pred, go_backwards=True)) / 2.0
+        layer, wrong = self._layer(), is_no_tag(tags, y_pred.shape[-1]) & real_positions(y_pred)  # (batch, time)
+        tags = ops.where(wrong, -1.0, ops.cast(tags, "float32"))
+        losses = (layer.basic_loss(tags, y_pred) + layer.basic_loss(tags, y_pred, go_backwards=True)) / 2.0
+        return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

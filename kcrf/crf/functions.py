@@ -113,8 +113,8 @@ def log_likelihood(chain: Chain, tags: TensorLike) -> Tensor:
     >>> round(float(log_likelihood([[[0.0, 0.0]]], [[1]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # -log 2
     -0.6931
     """
-    trellis, wrong = Trellis(chain).centered(), _is_no_tag(tags, chain.emissions.shape[-1])
-    tags = ops.cast(ops.where(wrong, -1, tags), "int32")
+    trellis, wrong = Trellis(chain).centered(), is_no_tag(tags, chain.emissions.shape[-1])
+    tags = ops.cast(ops.where(wrong, -1.0, ops.cast(tags, "float32")), "int32")
     observed = ops.cond(
         ops.any(trellis.mask & (tags < 0)),
         lambda: forward_backward(trellis.with_emissions(restrict(trellis, tags))),
@@ -256,7 +256,7 @@ def log_sums_onward(chain: Chain) -> Tensor:
     return log_beta(Trellis(chain).detached().centered())
 
 
-def _is_no_tag(tags: Tensor, size: int) -> Tensor:
+def is_no_tag(tags: Tensor, size: int) -> Tensor:
     """Where numbers `(batch, time)` are not negative, and no tags either."""
     numbers = ops.cast(tags, "float32")
     return (numbers >= size) | (numbers != ops.floor(numbers))  # NaN is not equal to itself

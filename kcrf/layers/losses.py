@@ -3,9 +3,10 @@
 from typing import Any
 
 from kcrf import crf
-from kcrf.backend import OLD_HOST, Tensor, TensorLike, keras, ops, raise_if
+from kcrf.backend import OLD_HOST, Tensor, TensorLike, check_if, keras, ops, raise_if
+from kcrf.crf.functions import is_no_tag
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
-from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot, tags_of_sparse
+from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot
 
 _NOT_GIVEN = object()
 _IN_FLOAT32 = {} if OLD_HOST else {"dtype": "float32"}  # Keras 3 casts labels; bfloat16 has not all integers above 256
@@ -15,8 +16,9 @@ _IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or 
 class SentenceLoss(BoundToLayer, keras.losses.Loss):
     """One loss per sentence, and an error that names the first label without a likelihood.
 
-    In `fit` and `evaluate` the constraints must allow the labels, too. Compiled functions raise their backend's error.
-    XLA on TensorFlow cannot raise: there the loss of the sentence is NaN, and it has no gradient.
+    In `fit` and `evaluate` the constraints must allow the labels, too. Compiled functions raise their backend's error,
+    and torch on CUDA raises it with a later batch, for which the host need not wait. The loss of the sentence is NaN,
+    and it has no gradient: XLA on TensorFlow and `torch.compile` cannot raise.
     """
 
     def __init__(
@@ -55,38 +57,30 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         """The losses `(batch,)` for Keras' trainer, which must not be those of forbidden labels."""
         losses = self._losses(y_true, y_pred)
         forbidden = losses > _IMPOSSIBLE  # (batch,)
-        raise_if(
-            ops.any(forbidden),
-            "Labels must be allowed by the constraints of the CRF; `kcrf.tags.check_tags` finds those that are not, "
-            "and repairs them. Received: forbidden labels in sentence {} of the batch",
-            _first(forbidden),
-        )
+        check_if(ops.any(forbidden), lambda: _refuse_forbidden(forbidden))
         return ops.where(forbidden, float("nan"), losses)
 
     def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         y_pred = ops.convert_to_tensor(y_pred)
-        y_true, tags = self._read(y_true, y_pred)
-        wrong = self._wrong(y_true, tags, y_pred) & real_positions(y_pred)  # (batch, time)
+        labels, tags = self._read(y_true, y_pred)
+        losses = self._sentence_losses(tags, y_pred)
+        outputs = ops.stop_gradient(y_pred)  # a check that waits must not keep the graph of the step
+        check_if(ops.any(losses != losses), lambda: self._refuse(labels, tags, outputs))
+        return losses
+
+    def _read(self, y_true: TensorLike, y_pred: TensorLike) -> tuple[Any, Any]:
+        """The labels `(batch, time)`, and their tags: numbers, as `crf.log_likelihood` takes them."""
+        y_true = sparse_labels(y_true, y_pred)
+        return y_true, y_true
+
+    def _refuse(self, labels: TensorLike, tags: TensorLike, y_pred: TensorLike) -> None:
+        """Raises an error for the first label that is no tag. There is none if the model diverged."""
+        wrong = is_no_tag(tags, y_pred.shape[-1]) & real_positions(y_pred)  # (batch, time)
         raise_if(
             ops.any(wrong),
             self._requirement(y_pred.shape[-1]) + "label {} in sentence {}, position {} of the batch",
-            *_first_label(wrong, y_true if len(y_true.shape) == 2 else tags),
+            *_first_label(wrong, labels),
         )
-        losses = self._sentence_losses(ops.where(wrong, -1, tags), y_pred)
-        return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
-
-    def _read(self, y_true: TensorLike, y_pred: TensorLike) -> tuple[Any, Any]:
-        """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32."""
-        y_true = sparse_labels(y_true, y_pred)
-        return y_true, tags_of_sparse(y_true, y_pred.shape[-1])
-
-    def _wrong(self, y_true: TensorLike, tags: TensorLike, y_pred: TensorLike) -> Any:
-        """Which labels are not valid, `(batch, time)` bool."""
-        wrong = tags >= y_pred.shape[-1]
-        if "float" in str(y_true.dtype):
-            values = ops.cast(y_true, "float32")
-            wrong = wrong | (values != ops.floor(values))  # NaN is not equal to itself
-        return wrong
 
     def _requirement(self, number: Any) -> str:
         return (
@@ -98,6 +92,15 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "key": self._layer_key}
+
+
+def _refuse_forbidden(forbidden: TensorLike) -> None:
+    raise_if(
+        ops.any(forbidden),
+        "Labels must be allowed by the constraints of the CRF; `kcrf.tags.check_tags` finds those that are not, and "
+        "repairs them. Received: forbidden labels in sentence {} of the batch",
+        _first(forbidden),
+    )
 
 
 def _first(flags: Any) -> Any:
@@ -123,12 +126,10 @@ class DenseLoss(SentenceLoss):
 
     def _read(self, y_true: TensorLike, y_pred: TensorLike) -> tuple[Any, Any]:
         y_true = one_hot_labels(y_true, y_pred)
-        return y_true, tags_of_one_hot(y_true)
-
-    def _wrong(self, y_true: TensorLike, tags: TensorLike, y_pred: TensorLike) -> Any:
-        positive = y_true > 0
-        soft = ops.any((positive & (y_true != 1)) | (y_true != y_true), axis=-1)
-        return soft | (ops.sum(ops.cast(positive, "int32"), axis=-1) > 1)
+        positive, tags = y_true > 0, tags_of_one_hot(y_true)
+        wrong = ops.any((positive & (y_true != 1)) | (y_true != y_true), axis=-1)  # soft labels, NaN
+        wrong = wrong | (ops.sum(ops.cast(positive, "int32"), axis=-1) > 1)
+        return tags, ops.where(wrong, y_pred.shape[-1], tags)
 
     def _requirement(self, number: Any) -> str:
         return (
