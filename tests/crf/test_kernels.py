@@ -177,6 +177,37 @@ def test_the_operators_are_known_to_torch_compile_and_export():
     assert "kcrf.viterbi" in exported.graph_module.code
 
 
+def test_a_step_dispatches_few_more_operations_than_one_with_softmax():
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from kcrf.backend import keras
+    from kcrf.layers import ConditionalRandomField
+
+    class Counter(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            name = str(function)
+            counted.append(name) if "view" not in name and "detach" not in name else None
+            return function(*args, **(kwargs or {}))
+
+    tags, mask = torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.bool)
+    layer, emissions = ConditionalRandomField(lr_multiplier=100), torch.zeros(2, 3, 4, requires_grad=True)
+    layer(emissions)
+    softmax, found = keras.losses.SparseCategoricalCrossentropy(from_logits=True), {}
+    for name, loss in {
+        "softmax": lambda: softmax(tags, emissions, mask.float()),
+        "crf": lambda: layer.sparse_loss(tags, layer(emissions, mask=mask), None),
+    }.items():
+        counted: list[str] = []
+        with Counter():
+            loss().backward()
+        found[name] = counted
+    print(found)
+    assert len(found["crf"]) <= len(found["softmax"]) + 15
+    assert sum("kcrf" in name for name in found["crf"]) == 1
+    assert found["crf"].count("aten._local_scalar_dense.default") <= 1  # what the host reads; on CUDA nothing
+
+
 COMPILE = """
 import json
 import runpy
