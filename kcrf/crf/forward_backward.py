@@ -115,7 +115,8 @@ def _smooth(recursion: OneLoop | SumBlocks, factors: _Factors, filtered: _Filter
         return loop_ops.where(link, alpha * step_back(ratio), gamma), (gamma, ratio)
 
     gamma, ratios = recursion.backward(backward, filtered.gamma, (filtered.alpha_before, inverse, factors.linked))
-    return gamma, ops.where(factors.linked, ratios, 0.0)
+    total = ops.sum(gamma, axis=1, keepdims=True)  # (time, 1, batch), 1 but for rounding, which adds up over positions
+    return gamma / total, ops.where(factors.linked, ratios / total, 0.0)
 
 
 def _expected_steps(factors: _Factors, filtered: _Filtered, ratios: TensorLike) -> TensorLike:

@@ -40,9 +40,9 @@ def _arrays(chain: Any) -> tuple[Tensor, Tensor, Tensor]:
     """The emissions, the mask and the scores of a chain, as the operators take them."""
     emissions, transitions = chain.emissions, chain.transitions.float()
     mask = chain.mask if chain.mask is not None else emissions.new_ones(emissions.shape[:2], dtype=torch.bool)
-    nothing = transitions.new_zeros(transitions.shape[-1])
-    ends = [nothing if scores is None else scores.float() for scores in (chain.start, chain.end)]
-    return emissions.contiguous(), mask.bool().contiguous(), torch.cat([transitions, torch.stack(ends)])
+    nothing = transitions.new_zeros((1, transitions.shape[-1]))
+    ends = [nothing if scores is None else scores.float()[None] for scores in (chain.start, chain.end)]
+    return emissions.contiguous(), mask.bool().contiguous(), torch.cat([transitions, *ends])
 
 
 @torch.library.custom_op(
