@@ -120,8 +120,9 @@ def _check(folders):
     """Raises the errors that need no Keras, which takes seconds to import."""
     from kcrf.taggers.open_model import open_run
 
-    for name in ("fastapi", "prometheus_client", "uvicorn"):
-        import_module(name)
+    with needs_extra("serve", "kcrf serve"):
+        for name in ("fastapi", "prometheus_client", "uvicorn"):
+            import_module(name)
     for folder in folders:
         open_run(folder).read_settings()
 
