@@ -23,7 +23,8 @@ class DataConfig:
         standards: The segmentation standards of one model with a CRF for each, in their order.
         units: The tokens that are tagged as entities: words, for English and other languages with spaces between words,
             or characters.
-        scheme: The tag scheme. For entities also bioes, which marks last and single tokens too and needs more data.
+        scheme: The tag scheme. For entities also bioes, which marks last and single tokens, too. `kcrf train` takes
+            bioes if the tags of the training file mark where entities end.
         max_length: How many positions of a text, or of both texts of a pair, are read, up to 512 and the positions of
             the BERT. Longer texts are truncated, of a pair the longer text.
         limit: Train on this many sentences or texts, drawn by the seed, with labels in their proportions. To see how
