@@ -62,10 +62,11 @@ def _chain_counts(
     counts = emissions.new_zeros(emissions.shape, dtype=torch.float32)
     steps = emissions.new_zeros((batch, size + 2, size), dtype=torch.float32)
     memory = emissions.new_empty((3, *emissions.shape), dtype=torch.float32)
-    chain_counts[(batch,)](
-        emissions, mask.view(torch.uint8), mask if labels is None else labels, scores, value, counts, steps, memory,
-        time, size, LABELED=labels is not None, **_blocks(size),
-    )  # fmt: skip
+    with torch.cuda.device_of(emissions):  # Triton launches on the current device
+        chain_counts[(batch,)](
+            emissions, mask.view(torch.uint8), mask if labels is None else labels, scores, value, counts, steps,
+            memory, time, size, LABELED=labels is not None, **_blocks(size),
+        )  # fmt: skip
     return value, counts, steps
 
 
@@ -102,7 +103,9 @@ def _viterbi(emissions: Tensor, mask: Tensor, scores: Tensor) -> Tensor:
     path = torch.full((batch, time), -1, dtype=torch.int32, device=emissions.device)
     pointers = emissions.new_empty(emissions.shape, dtype=torch.uint8)
     memory = emissions.new_empty((batch, size), dtype=torch.float32)
-    best_path[(batch,)](emissions, mask.view(torch.uint8), scores, path, pointers, memory, time, size, **_blocks(size))
+    bits = mask.view(torch.uint8)
+    with torch.cuda.device_of(emissions):
+        best_path[(batch,)](emissions, bits, scores, path, pointers, memory, time, size, **_blocks(size))
     return path
 
 
