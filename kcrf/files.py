@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import tempfile
@@ -152,6 +153,22 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: needs a JSON object. Received: {error}") from None
     return parse_json(path, text)
+
+
+def finite_number(where: object, name: str, value: Any, above: float | None = None) -> float:
+    """Checks a number that was read from the file of a model.
+
+    Args:
+        where: The file, for the message.
+        name: What the number is.
+        value: The value.
+        above: The number that it must exceed. Defaults to None: any finite number.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or above is not None and value <= above:
+        needed = "a finite number" + ("" if above is None else f" above {above:g}")
+        raise ValueError(f"{where}: needs {needed} as {name}. Received: {value!r:.40}")
+    return float(value)
 
 
 def read_arrays(path: str | os.PathLike[str]) -> "dict[str, np.ndarray]":

@@ -156,6 +156,11 @@ def _fill(settings: dict[str, Any], config_path: Source, arguments: Collection[s
     wrong = [f"{n}={settings[n]!r}" for n in needed if not isinstance(settings[n], Integral) or settings[n] < 1]
     if wrong:
         raise ValueError(f"A transformer needs positive ints for {', '.join(needed)}. Received: {', '.join(wrong)}")
+    most = {"vocab_size": 1 << 24, "max_position": 1 << 24, "intermediate_size": 1 << 20, "num_hidden_layers": 1 << 10}
+    large = [name for name in (*needed, "max_position") if (settings[name] or 0) > most.get(name, 1 << 16)]
+    if large:
+        name = large[0]
+        raise ValueError(f"{where}: {name} must be at most {most.get(name, 1 << 16):,}. Received: {settings[name]:,}")
     if settings["hidden_act"] not in ACTIVATIONS:
         raise ValueError(f"`hidden_act` must be one of {sorted(ACTIVATIONS)}. Received: {settings['hidden_act']!r}")
     hidden, heads = settings["hidden_size"], settings["num_attention_heads"]

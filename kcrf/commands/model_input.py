@@ -91,10 +91,17 @@ def checked_texts(lines, of_tokens=False):
 
     With `of_tokens`, also refuses a first line that is not split into tokens.
     """
-    from kcrf.corpora.columns import ENTITY_TAG
+    from kcrf.corpora.columns import ENTITY_TAG, begin_columns
     from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
 
-    for first in lines:
+    begin: list[str] = []
+    for line in lines:
+        begin.append(line)
+        if (are_columns := begin_columns(begin)) is not None:
+            break
+    if begin and are_columns:
+        raise ValueError(f"{lines.name}:1: needs a text. Received: columns of tokens; --input conll of `kcrf tag`")
+    for first in begin[:1]:
         if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
             raise ValueError(
                 f"{lines.name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts"
@@ -111,8 +118,7 @@ def checked_texts(lines, of_tokens=False):
             raise ValueError(f"{lines.name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
         if of_tokens:
             _check_tokens(lines.name, first)
-        yield first
-        break
+    yield from begin
     yield from lines
 
 

@@ -38,7 +38,8 @@ def _add_options(parser: Any) -> None:
         "CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:\n"
         "columns, or JSON lines as `kcrf classify` writes them;\n"
         "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
-        "--task nor --gold. JSON of kcrf given as --gold is refused. Segmented text and CoNLL columns do not\n"
+        "--task nor --gold; so do columns for conlleval, whose last two are correct and predicted tags of entities.\n"
+        "JSON of kcrf given as --gold is refused. Segmented text and CoNLL columns do not\n"
         "say who wrote them: if GOLD and PRED are exchanged, precision and recall are exchanged, and F1 is the same.\n"
         "The first lines of the output name both files.\n"
         "\n"
@@ -70,16 +71,21 @@ def _add_options(parser: Any) -> None:
 
 
 def _score(options: Namespace) -> None:
+    from kcrf.corpora import read_conll
     from kcrf.tasks import MismatchError, task_of
 
     run = _read_run(options)
-    task = task_of(run.settings["task"] if run else options.task or "cws")
+    of_conlleval = options.gold is None and not run and options.task in (None, "ner") and _has_both(options.pred)
+    task = task_of(run.settings["task"] if run else options.task or ("ner" if of_conlleval else "cws"))
     refuse_data_options(options, task.name)
-    if options.gold is None and run is None:
+    if options.gold is None and run is None and not of_conlleval:
         raise ValueError("needs --gold GOLD; only the predictions.jsonl of a run folder holds it. Received: no --gold")
     _check_gold(options)
-    gold = _read(options, task, options.gold) if options.gold else task.predicted_items(run.predictions, "gold")
-    predicted = task.predicted_items(run.predictions, "found") if run else _read(options, task, options.pred)
+    if of_conlleval:
+        gold, predicted = (read_conll(options.pred, column, repair=True) for column in (-2, -1))
+    else:
+        gold = _read(options, task, options.gold) if options.gold else task.predicted_items(run.predictions, "gold")
+        predicted = task.predicted_items(run.predictions, "found") if run else _read(options, task, options.pred)
     try:
         labels = _known_labels(Path(options.pred)) if task.output == "label" else ()
         words = _training_words(options, task, gold)
@@ -114,6 +120,15 @@ def _scores(run: Any, gold: list[Any], predicted: list[Any], score: Callable[...
 def _read(options: Namespace, task: Any, path: str) -> list[Any]:
     """The items of a file."""
     return task.read_scored(path, reading_arguments(options), is_gold=path == options.gold)
+
+
+def _has_both(path: str) -> bool:
+    """Whether a file has columns as conlleval reads them: the correct tags, and last the predicted tags."""
+    from kcrf.corpora import read_lines
+    from kcrf.corpora.columns import ENTITY_TAG, split_columns
+
+    rows = split_columns(path, read_lines(path)).rows if Path(path).is_file() else []
+    return bool(rows) and all(len(cells) > 2 and all(map(ENTITY_TAG.fullmatch, cells[-2:])) for cells in rows)
 
 
 def _print_confusion(confusion: Sequence[Any]) -> None:

@@ -21,6 +21,7 @@ _JSON_ARRAY = re.compile(r'\s*\[\s*[\["]')
 _MOST_EXCHANGED, _MOST_CLASSES = 20, 100  # different tags from which on a column may be that of tokens, or of lemmas
 _TOKEN_NAMES = {"token", "tokens", "word", "words", "form"}
 _TAG_NAMES = {"tag", "tags", "pos", "upos", "xpos", "label", "labels", "class"}
+_MOST_COMMENTS = 20  # lines at the begin of a sentence
 _LONGEST_WORD = 8  # Chinese characters; what is longer is a sentence
 
 
@@ -94,6 +95,21 @@ def is_conllu(lines: Sequence[str]) -> bool:
     """Whether the first line that is neither blank nor a comment is a token of CoNLL-U."""
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     return len(first.split("\t")) == CONLLU_WIDTH and _CONLLU_ID.fullmatch(first.split("\t")[0]) is not None
+
+
+def begin_columns(lines: Sequence[str]) -> bool | None:
+    """Whether the first lines of what should be text are columns; None if the next line must tell.
+
+    >>> begin_columns(["-DOCSTART- O"]), begin_columns(["Kim B-PER"]), begin_columns(["Kim B-PER", "Lee I-PER"])
+    (True, None, True)
+    """
+    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    if not rows:
+        return None if len(lines) < _MOST_COMMENTS and any(line.startswith("# ") for line in lines) else False
+    if rows[0][0].startswith("-DOCSTART-") or is_conllu(lines):
+        return True
+    are_rows = [1 < len(cells) == len(rows[0]) and ENTITY_TAG.fullmatch(cells[-1]) is not None for cells in rows[:2]]
+    return all(are_rows) and (True if len(rows) > 1 else None)
 
 
 def _split_conllu(path: object, lines: Sequence[str]) -> Columns:

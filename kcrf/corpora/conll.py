@@ -33,7 +33,7 @@ _AS_BIO, _AS_BIOES = str.maketrans("EMLSU", "IIIBB"), str.maketrans("MLU", "IES"
 _ORDINALS = ("first", "second")
 _NEARLY_ALL = 0.99  # fraction of the tokens that end in their position
 _BEGUN = 0.9  # fraction of the sentences that begin at the begin of a word
-_CHARACTERS = 0.9  # fraction of the tokens that are one character, in a file of characters
+_CHARACTERS = 0.9  # fraction of the words that are one character, in a file of characters
 _MOST_ODD = 0.001  # fraction of the tags that may break their scheme without `repair`
 _NEEDED_TAG = "O or a tag like B-PER, with one of BIESMLU"
 _HINT = "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens"
@@ -327,9 +327,14 @@ def _sentences(sentences: Sequence[Rows], entities: Iterable[Any], unknown: Iter
 
 
 def _are_characters(tokens: Sequence[str]) -> bool:
-    """Whether nearly all tokens are one character, as are most of those that are not Chinese or Japanese."""
-    others = [token for token in tokens if token.isalnum() and not CJK.match(token)]
-    fractions = ((tokens, _CHARACTERS), (others, 0.5))
+    """Whether nearly all words are one character: of Chinese and Japanese ones nearly all, of others most.
+
+    Punctuation does not count: in a file of characters, …… may be one token.
+    """
+    words = [token for token in tokens if token.isalnum()] or tokens
+    chinese = [token for token in words if CJK.match(token)]
+    others = [token for token in words if not CJK.match(token)]
+    fractions = ((chinese, _CHARACTERS), (others, 0.5 if chinese else _CHARACTERS))
     return all(sum(len(token) == 1 for token in part) >= fraction * len(part) for part, fraction in fractions)
 
 
@@ -343,11 +348,7 @@ def _sentence(tokens: Sequence[str], spans: Iterable[Any], unknown: Iterable[Any
 
 
 def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, list[tuple[int, int]]]:
-    """Joins tokens to a text, as `read_conll` does.
-
-    Args:
-        tokens: List of strings.
-        join_all: Whether to join all tokens without spaces. Defaults to False: only next to CJK characters.
+    """Joins tokens to a text: with spaces unless next to CJK characters, or without any if `join_all` is true.
 
     Returns:
         The text, and the `(start, end)` of each token in it.

@@ -12,6 +12,9 @@ from kcrf.corpora.sentences import Sentence, outside_spans
 
 # Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
 _NO_BORDERS = re.compile(rf"[{WITHOUT_SPACES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
+_OTHER_SEPARATOR = re.compile(  # JSON, or a sign between a word and its count
+    r"\s*[\[{].*[:\"]|\s*[^\s,|;]+\s*[,|;]\s*(?:\d+|[a-z]+)\s*(?:[,|;]|$)"
+)
 
 
 def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
@@ -132,7 +135,14 @@ def read_user_dictionary(path: str | PathLike[str]) -> dict[str, tuple[int | Non
         ValueError: The file is not UTF-8 or has no word, or a line has more than three columns or the count 0.
     """
     words: dict[str, tuple[int | None, str | None]] = {}
-    for number, line in enumerate(read_lines(path), 1):
+    lines = read_lines(path)
+    others = [number for number, line in enumerate(lines, 1) if _OTHER_SEPARATOR.match(line)]
+    if others and len(others) > sum(map(bool, lines)) / 2:
+        raise ValueError(
+            f"{path}:{others[0]}: needs spaces between a word, its count and its class. Received: "
+            f"{lines[others[0] - 1][:60]!r}"
+        )
+    for number, line in enumerate(lines, 1):
         word, *columns = line.split() or [""]
         has_count = bool(columns) and columns[0].isdecimal()
         if len(columns) > 1 + has_count or has_count and int(columns[0]) < 1:

@@ -6,6 +6,7 @@ member "unknown", a list of [start, end], marks text with unknown labels; true m
 Other formats are read, too; see `json_formats` and `line_formats`.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -127,11 +128,13 @@ def _overlaps(spans: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 
 def _without_overlaps(spans: Iterable[Any]) -> list[Any]:
     """The spans without those that overlap a longer one, or one of the same length before them."""
-    kept = []
+    kept: list[Any] = []  # in order, apart
     for span in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
-        if all(span[1] <= other[0] or other[1] <= span[0] for other in kept):
-            kept.append(span)
-    return sorted(kept, key=lambda span: span[:2])
+        place = bisect_left(kept, span[0], key=lambda other: other[0])
+        is_after = place == 0 or kept[place - 1][1] <= span[0]
+        if is_after and (place == len(kept) or span[1] <= kept[place][0]):
+            kept.insert(place, span)
+    return kept
 
 
 def _sentence(path: object, number: int, text: str, spans: list[Any], unknown: Sequence[tuple[int, int]]) -> Sentence:

@@ -296,7 +296,13 @@ def _named(tag: Any, names: Any, where: str) -> str | None:
     """The name of a tag that is an integer. Negative integers are unknown tags."""
     if type(tag) is not int or tag < 0:
         return None if type(tag) is int else tag
-    name = names.get(str(tag)) if isinstance(names, dict) else names[tag] if names and tag < len(names) else None
+    name = (
+        names.get(str(tag))
+        if isinstance(names, dict)
+        else names[tag]
+        if isinstance(names, list) and tag < len(names)
+        else None
+    )
     if not isinstance(name, str):
         raise ValueError(
             f'{where} the names of the tags, as a first line {{"names": ["O", "B-PER", ...]}} or in dataset_info.json '

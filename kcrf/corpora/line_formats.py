@@ -206,6 +206,8 @@ def _read_webanno(source: Source) -> list[Item]:
         value, *others = (cells[column] if len(cells) > column else "_").replace("\\", "").split("|")
         several += bool(others)
         label = re.sub(r"\[\d+\]$", "", value)
+        if len(cells) < 3:
+            raise ValueError(f"{source.path}:{number}: needs the columns of WebAnno TSV 3. Received: {line[:60]!r}")
         items[-1].tokens.append(cells[2])
         begins = "I" if value == last and value != label else "B"
         items[-1].tags.append("O" if label in ("_", "*", "") else f"{begins}-{label}")
@@ -227,7 +229,9 @@ def _ontonotes(source: Source) -> tuple[list[list[list[str]]], list[int], int | 
     if "(" not in "".join(lines) or "*" not in "".join(lines):
         return [], [], None
     columns = split_columns(source.path, lines)
-    rows = [cells for cells in columns.rows if len(cells) == columns.width]
+    rows = columns.rows
+    if any(len(cells) != columns.width for cells in rows):
+        return [], [], None
     for place in range(1, columns.width):
         matches = [_BRACKET.fullmatch(cells[place]) for cells in rows]
         types = {match[1] for match in matches if match and match[1]}

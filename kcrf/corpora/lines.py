@@ -4,7 +4,7 @@ import codecs
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -49,6 +49,13 @@ def read_lines(path: FilePath) -> list[str]:
     if not lines[-1]:
         lines.pop()  # the file ended in a line end, and no line follows it
     return list(decode_lines(lines, path))
+
+
+def refuse_json(path: object, lines: Sequence[str]) -> None:
+    """Raises ValueError if unlabeled text, of which these are the first lines, is JSON."""
+    first = next((line for line in lines if line.strip()), "")
+    if BEGINS_OBJECT.match(first) or BEGINS_ARRAY.match(first):
+        raise ValueError(f"{path}:1: needs one text per line. Received: JSON; `jq -r .text` takes out the texts")
 
 
 def check_is_file(path: FilePath) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 UNKNOWN = ("?", "-1")
@@ -144,11 +145,14 @@ def outside_spans(spans: Iterable[Sequence[Any]], parts: Iterable[tuple[int, int
     >>> outside_spans([(2, 4), (6, 9)], [(0, 7), (8, 10)])
     [(0, 2), (4, 6), (9, 10)]
     """
-    pieces = []
+    pieces, spans, number = [], list(spans), 0
     for start, end in parts:
-        for begin, stop, *_ in spans:
-            if stop > start and begin < end:
-                pieces += [(start, begin)] if start < begin else []
-                start = stop
+        while number < len(spans) and spans[number][1] <= start:
+            number += 1
+        for begin, stop, *_ in islice(spans, number, None):
+            if begin >= end:
+                break
+            pieces += [(start, begin)] if start < begin else []
+            start = stop
         pieces += [(start, end)] if start < end else []
     return pieces

@@ -49,6 +49,8 @@ def _of_lines(lines: Iterable[str], name: str, fields: Sequence[str] | None, cou
     for number, line in enumerate(lines, 1):
         if line.startswith('{"text"'):
             raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
+        if number == 1 and count == 1 and _is_head(line):
+            raise ValueError(f"{name}:1: needs a text, or `kind='table'`. Received: columns, {line[:60]!r}")
         texts = line.split("\t") if count == 2 else [line]
         if len(texts) != count:
             raise ValueError(
@@ -56,6 +58,12 @@ def _of_lines(lines: Iterable[str], name: str, fields: Sequence[str] | None, cou
                 f"Received: {len(texts)}"
             )
         yield texts
+
+
+def _is_head(line: str) -> bool:
+    """Whether a line has the names of the columns of labeled texts between commas."""
+    names = [name.strip().lower() for name in line.replace("\t", ",").split(",")]
+    return not {*TEXT_NAMES}.isdisjoint(names) and not {*LABEL_NAMES}.isdisjoint(names)
 
 
 def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
@@ -104,7 +112,8 @@ def _of_json(lines: Iterable[str], name: str, fields: Sequence[str] | None, coun
 def table_cells(path: object, lines: Iterable[str], with_tabs: bool) -> Iterator[tuple[int, list[str]]]:
     """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
     if with_tabs:
-        yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
+        rows = (line.split("\t") for line in lines)
+        yield from ((n, list(map(_unquoted, cells))) for n, cells in enumerate(rows, 1) if any(map(str.strip, cells)))
         return
     reader, number = csv.reader((f"{line}\n" for line in lines), strict=True), 1
     while True:
@@ -120,6 +129,13 @@ def table_cells(path: object, lines: Iterable[str], with_tabs: bool) -> Iterator
         if any(cell.strip() for cell in cells):
             yield number, cells
         number = reader.line_num + 1
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the quotes that pandas writes around one with quotes, which it doubles."""
+    inner = cell[1:-1]
+    is_quoted = cell[:1] == cell[-1:] == '"' and '""' in inner and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if is_quoted else cell
 
 
 def check_width(path: object, number: int, cells: Sequence[str], columns: Sequence[int], width: int | None) -> None:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from kcrf.chains import FORBIDDEN, Packing, best_paths, expected_counts
+from kcrf.files import finite_number
 from kcrf.tags import TagScheme
 
 Quantized = tuple[np.ndarray, float]  # int8 `(buckets, tags)`, and the float by which they are multiplied
@@ -82,8 +83,13 @@ class LinearModel:
         shapes = {name: arrays[name].shape if name in arrays else () for name in ("scores", "scale", "transitions")}
         if shapes["transitions"] != (size, size) or shapes["scores"][1:] != (size,) or shapes["scale"] != ():
             raise ValueError(f"needs the scores and transitions of {size} tags. Received: arrays of shapes {shapes}")
-        scores = (arrays["scores"].astype("int8", copy=False), float(arrays["scale"]))
-        return cls(scheme, scores, arrays["transitions"].astype("float64"), constraints)
+        if arrays["scores"].dtype != "int8" or arrays["transitions"].dtype.kind != "f":
+            received = f"{arrays['scores'].dtype} and {arrays['transitions'].dtype}"
+            raise ValueError(f"needs scores as int8 and transitions as floats. Received: {received}")
+        if not np.isfinite(arrays["transitions"]).all():
+            raise ValueError("needs finite transitions. Received: some that are not")
+        scale = finite_number("arrays", "the scale of the scores", arrays["scale"].item(), above=0)
+        return cls(scheme, (arrays["scores"], scale), arrays["transitions"].astype("float64"), constraints)
 
     def constrained_transitions(self, constraints: bool | None = None) -> np.ndarray:
         """The transitions `(tags, tags)`, `FORBIDDEN` where the scheme does not allow them.

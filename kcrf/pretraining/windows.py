@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.corpora.lines import decode_lines
+from kcrf.corpora.lines import decode_lines, refuse_json
 from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.tokenizers.characters import is_cjk_character
@@ -23,7 +23,12 @@ def iterate_lines(paths: Iterable[Any]) -> Iterator[str]:
     check_texts(paths)
     for path in paths:
         with open(path, "rb") as file:
-            yield from (line for line in decode_lines(file, path) if line.strip())
+            lines = (line for line in decode_lines(file, path) if line.strip())
+            first = next(lines, None)
+            if first is not None:
+                refuse_json(path, [first])
+                yield first
+            yield from lines
 
 
 def check_texts(paths: Iterable[Path]) -> None:

@@ -17,6 +17,7 @@ from kcrf.extras import needs_extra
 Path = str | os.PathLike[str]
 Vectors = Iterator[tuple[str, Callable[[], np.ndarray]]]  # words, and functions that read their numbers
 _CHUNK = 1 << 20  # bytes of a binary file that are read at once
+_MOST_NUMBERS, _LONGEST_LINE = 1 << 16, 1 << 22  # numbers of a vector, bytes of its line
 _FASTTEXT = 793712314  # the first number of a binary file of fastText, an int32
 
 
@@ -40,7 +41,7 @@ def read_vectors(
 def _vectors_in(path: Path) -> Vectors:
     opened: Any = gzip.open if os.fspath(path).endswith(".gz") else open
     with opened(path, "rb") as file:
-        first = file.readline()
+        first = _line(path, file, 1)
         if int.from_bytes(first[:4], "little") == _FASTTEXT:
             yield from _of_fasttext(path)
             return
@@ -50,8 +51,11 @@ def _vectors_in(path: Path) -> Vectors:
             file.seek(start)
             yield from _of_text(path, file, None, None)
             return
+        words, width = (int(part[:20]) for part in header)
+        if width > _MOST_NUMBERS:
+            raise ValueError(f"{path}:1: needs at most {_MOST_NUMBERS:,} numbers a word. Received: {width:,}")
         read = _of_binary if _is_binary(file, len(first)) else _of_text
-        yield from read(path, file, *map(int, header))
+        yield from read(path, file, words, width)
 
 
 def _is_binary(file: IO[bytes], start: int) -> bool:
@@ -71,8 +75,9 @@ def _is_number(text: bytes) -> bool:
 
 def _of_text(path: Path, file: IO[bytes], words: int | None, width: int | None) -> Vectors:
     """Reads a word and its numbers per line. In GloVe's files, a few words contain spaces."""
-    skipped, number = int(words is not None), 0
-    for number, line in enumerate(file, skipped + 1):
+    skipped = number = int(words is not None)
+    while line := _line(path, file, number + 1):
+        number += 1
         line = line.rstrip(b"\r\n ")
         word, *values = line.split(b" ") if width is None else line.rsplit(b" ", width)
         first, *inner_words = word.split(b" ")
@@ -83,7 +88,15 @@ def _of_text(path: Path, file: IO[bytes], words: int | None, width: int | None) 
             raise _bad_line(path, number, line, width)
         yield word.decode("utf-8", "replace"), partial(_numbers, path, number, line, values)
     if words is not None and number - skipped < words:
-        raise ValueError(f"{path}: needs {words} words, as its first line says. Received: {max(0, number - skipped)}")
+        raise ValueError(f"{path}: needs {words} words, as its first line says. Received: {number - skipped}")
+
+
+def _line(path: Path, file: IO[bytes], number: int) -> bytes:
+    """The next line. A line that is longer than any vector is refused before it is read: it may have been packed."""
+    line = file.readline(_LONGEST_LINE)
+    if len(line) == _LONGEST_LINE:
+        raise ValueError(f"{path}:{number}: needs lines of fewer than {_LONGEST_LINE:,} bytes")
+    return line
 
 
 def _numbers(path: Path, number: int, line: bytes, values: list[bytes]) -> np.ndarray:

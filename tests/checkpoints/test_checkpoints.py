@@ -13,6 +13,7 @@ import pytest
 from bundle_writer import ARRAYS, bundle_parts, field, same, table_crc32c, write_bundle, write_index
 
 from kcrf.checkpoints import google_names, open_checkpoint, write_safetensors, write_tf_checkpoint
+from kcrf.checkpoints.configs import encoder_settings
 from kcrf.checkpoints.names import NAME_MAPS, huggingface_names, layer_owner
 from kcrf.checkpoints.tensor_bundle import NeedsTensorFlow, RawArray, read_tensor_bundle
 
@@ -459,3 +460,18 @@ def test_tied_copies_and_buffers_are_left_out():
 )
 def test_every_name_has_an_owner(name, owner):
     assert layer_owner(name) == owner
+
+
+@pytest.mark.parametrize(
+    "name, size", [("vocab_size", 2 * 10**9), ("hidden_size", 1 << 20), ("num_hidden_layers", 10**6)]
+)
+def test_sizes_that_no_model_has_are_refused_before_memory_is_allocated(name, size):
+    config = {
+        "vocab_size": 9,
+        "hidden_size": 4,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 8,
+    }
+    with pytest.raises(ValueError, match=f"the configuration: {name} must be at most .* Received: {size:,}"):
+        encoder_settings({**config, name: size}, "bert", {})

@@ -135,3 +135,15 @@ def _files(folder, **texts):
 
 def _score(gold, pred, *options):
     return main(["score", "--gold", str(gold), "--pred", str(pred), *options])
+
+
+def test_columns_of_conlleval_hold_gold_and_prediction(tmp_path, capsys):
+    """The example of conlleval's documentation: token, part of speech, gold, prediction, with a broken sequence."""
+    rows = ["Boeing NNP B-ORG B-ORG", "'s POS O O", "747 CD B-MISC I-MISC", "", "Kim NNP B-PER O", "slept VBD O O", ""]
+    (tmp_path / "out.txt").write_text("\n".join(rows))
+    assert main(["score", "--pred", str(tmp_path / "out.txt"), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert (scores["true_entities"], scores["found_entities"], scores["correct"]) == (3, 2, 2)
+    (tmp_path / "out.txt").write_text("\n".join(row.rpartition(" ")[0] for row in rows))
+    assert main(["score", "--pred", str(tmp_path / "out.txt"), "--task", "ner"]) == 2
+    assert "needs --gold GOLD" in capsys.readouterr().err

@@ -275,3 +275,17 @@ def test_texts_on_which_annotators_did_not_agree_are_not_scored(tmp_path, capsys
     assert main(["score", "--task", "classify", "--gold", str(gold), "--pred", str(found), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     assert scores["accuracy"] == pytest.approx(1 / 3) and "-" not in scores["labels"]
+
+
+def test_quotes_of_pandas_are_no_part_of_a_text(tmp_path):
+    """`DataFrame.to_csv(sep="\\t")` quotes a text with quotes, and doubles them. GLUE's quotes are text."""
+    path = tmp_path / "data.tsv"
+    path.write_text('text\tlabel\n"he said ""good"""\tpos\n"Yes"\tneg\n"a" and "b"\tneg\n', encoding="utf-8")
+    assert [example.text for example in read_classified(path)] == ['he said "good"', '"Yes"', '"a" and "b"']
+
+
+@pytest.mark.parametrize("line", ["text\tlabel", "text,label", "review, id, label"])
+def test_a_labeled_table_is_no_text_to_classify(line):
+    with pytest.raises(ValueError, match="data:1: needs a text, or `kind='table'`. Received: columns"):
+        list(iterate_texts([line, line], "data"))
+    assert list(iterate_texts(["text, and a label", "a\tb"], "data")) == ["text, and a label", "a\tb"]

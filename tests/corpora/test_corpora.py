@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.corpora import Sentence, entity_types, load_mini, read_conll, read_entities, read_segmented, split
+from kcrf.corpora.entities import _without_overlaps
 from kcrf.tags import bio, bioes
 
 BACKENDS = ["torch"]
@@ -513,3 +515,31 @@ def test_the_built_in_entities_are_as_their_readme_says():
 def test_an_unknown_task_has_no_corpus():
     with pytest.raises(ValueError, match=r"tasks \['cws', 'ner'\]. Received: task='pos'"):
         load_mini("pos")
+
+
+@pytest.mark.parametrize("odd", ["……", "——", "..."])
+def test_a_long_punctuation_mark_in_a_small_file_of_characters_changes_no_spaces(tmp_path, odd):
+    text = rows("C T 检 查", "B-X I-X O O")
+    (sentence, last) = conll(tmp_path, text + rows(f"好 {odd}", "O O"))
+    assert sentence.text == "CT检查" and last.text == f"好{odd}"
+    assert conll(tmp_path, rows("Kim lives in 上海", "O O O O"))[0].text == "Kim lives in上海"
+
+
+def test_many_overlapping_entities_take_no_quadratic_time(tmp_path):
+    """60,000 entities of one text: seconds before, a tenth of a second now."""
+    count = 60_000
+    entities = [{"start": i, "end": i + 2, "label": "X"} for i in range(count)]
+    text = json.dumps({"text": "a" * (count + 1), "entities": entities, "unknown": [[i, i + 1] for i in range(count)]})
+    started = time.process_time()
+    (sentence,) = read_entities(write(tmp_path, text.encode()), repair=True)
+    assert len(sentence.spans) == count / 2 and time.process_time() - started < 10
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 6)), max_size=12))
+def test_of_overlapping_entities_the_longest_are_kept(places):
+    spans = sorted({(start, start + length, "X") for start, length in places})
+    kept = []  # one by one, compared with all
+    for span in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+        if all(span[1] <= other[0] or other[1] <= span[0] for other in kept):
+            kept.append(span)
+    assert _without_overlaps(spans) == sorted(kept)

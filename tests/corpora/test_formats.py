@@ -8,6 +8,7 @@ import json
 import pytest
 
 from kcrf.corpora import read_classified, read_conll, read_entities, read_segmented, read_tagged
+from kcrf.corpora.columns import begin_columns
 from kcrf.corpora.conll import read_conll_tokens
 from kcrf.corpora.tagged import tags_of_tokens
 
@@ -259,3 +260,23 @@ def test_what_is_tagged_is_what_was_learned(tmp_path):
     entities = "# a comment\nKim B-PER\nslept O\n\n# id 7\n# B-PER\n"
     assert [s.text for s in read_conll(write(tmp_path, entities))] == ["Kim slept", "#"]
     assert [s.text for s in read_conll_tokens(entities.splitlines())] == ["Kim slept", "#"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-DOCSTART- -X- O O\n", True),
+        ("EU NNP B-ORG\nrejects VBZ O\n", True),
+        ("Kim\tB-PER\nslept\tO\n", True),
+        ("# text = Kim slept\n" + MISC, True),
+        ("vitamin O\nis fine.\n", False),
+        ("Kim lives in Leeds.\n", False),
+        ("# a heading\nand a text\n", False),
+        ("Ich nehme die S-Bahn\nund das U-Boot\n", False),
+        ("李雷在上海\n", False),
+    ],
+)
+def test_columns_are_told_from_text_by_their_first_lines(text, expected):
+    lines = text.splitlines()
+    verdicts = [begin_columns(lines[:count]) for count in range(1, len(lines) + 1)]
+    assert next((verdict for verdict in verdicts if verdict is not None), False) is expected

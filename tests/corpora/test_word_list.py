@@ -31,3 +31,15 @@ def test_other_lines_are_refused(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as error:
         read_word_list(path)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["天气真,20,n\n图书馆,5\n", "天气真|20|n\n", "天气真;3\n", '{"天气真": 20}\n', '["天气真", "图书馆"]\n']
+)
+def test_other_separators_are_refused(tmp_path, text):
+    """They had no effect: no text has the word 天气真,20,n."""
+    (tmp_path / "words").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="words:1: needs spaces between a word, its count and its class. Received: "):
+        read_user_dictionary(tmp_path / "words")
+    (tmp_path / "words").write_text("1,000\n天气真 20 n\nAT&T\n", encoding="utf-8")
+    assert list(read_user_dictionary(tmp_path / "words")) == ["1,000", "天气真", "AT&T"]

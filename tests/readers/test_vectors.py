@@ -244,3 +244,14 @@ def test_all_pieces_of_a_word_of_a_bert_have_its_row_and_marks_have_none():
 
 def vocabulary_token(vocabulary, number):
     return next(token for token, own in vocabulary.items() if own == number)
+
+
+def test_a_small_file_cannot_fill_memory(tmp_path):
+    """A line of 64 MB in a file of 64 kB; a header whose numbers would fill gigabytes, or are no machine integers."""
+    (tmp_path / "line.vec.gz").write_bytes(gzip.compress(b"a" + bytes(1 << 26)))
+    with pytest.raises(ValueError, match="line.vec.gz:1: needs lines of fewer than 4,194,304 bytes"):
+        read_vectors(tmp_path / "line.vec.gz")
+    for width in ("100000000", "9" * 30):
+        (tmp_path / "a.vec").write_text(f"1 {width}\na 1 2\n")
+        with pytest.raises(ValueError, match="a.vec:1: needs at most 65,536 numbers a word. Received: "):
+            read_vectors(tmp_path / "a.vec")

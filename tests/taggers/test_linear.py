@@ -298,3 +298,25 @@ def test_training_that_is_resumed_is_the_same(words):
         again.train_batch(batch)
     for name in whole.state:
         np.testing.assert_array_equal(whole.state[name], again.state[name])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scores": np.ones((8, 4), "int16")},
+        {"scale": np.array(-0.5)},
+        {"scale": np.array(0.0)},
+        {"scale": np.array(np.nan)},
+        {"scale": np.array("1")},
+        {"transitions": np.full((4, 4), np.inf)},
+        {"transitions": np.zeros((4, 4), "int32")},
+    ],
+)
+def test_numbers_that_no_linear_model_has_are_refused(change):
+    """They gave other words, and no error."""
+    arrays = {"scores": np.ones((8, 4), "int8"), "scale": np.array(0.5), "transitions": np.zeros((4, 4))}
+    assert LinearModel.from_arrays(arrays, bmes()).scores[0, 0] == 0.5
+    with pytest.raises(
+        ValueError, match="needs (scores as int8|finite transitions|a finite number above 0)|arrays: needs"
+    ):
+        LinearModel.from_arrays({**arrays, **change}, bmes())
