@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 
 import pytest
 
-from kcrf.commands import main
+from kcrf.commands import main, train
 from kcrf.commands.training_options import add_training_options, in_flags, settings_and_sources
 from kcrf.runs import DataFacts, RunWriter, SettingError, Settings, resolve
 from kcrf.runs.config_file import StoredRun
@@ -144,6 +144,16 @@ def test_an_option_that_would_have_no_effect_is_refused(arguments, message):
         parse(*arguments.split())
     error = caught.value
     assert re.match(message, in_flags(error) if isinstance(error, SettingError) else str(error))
+
+
+@pytest.mark.parametrize(("end", "scheme"), [("E-PER", "bioes"), ("L-PER", "bioes"), ("I-PER", None)])
+def test_the_scheme_is_bioes_if_the_training_file_marks_where_entities_end(end, scheme, tmp_path, capsys):
+    (tmp_path / "train").write_text(f"李\tB-PER\n雷\t{end}\n在\tO\n", encoding="utf-8")
+    sources = {"train": str(tmp_path / "train"), "column": -1}
+    for given in ({}, {"scheme": "bio"}):
+        settings = train._with_scheme_of_file(Settings(task="ner", **given), sources)
+        assert settings.scheme == given.get("scheme", scheme)
+    assert ("--scheme bioes" in capsys.readouterr().err) == (scheme is not None)
 
 
 def test_score_refuses_options_of_another_task(tmp_path, capsys):
