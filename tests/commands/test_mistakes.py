@@ -60,8 +60,8 @@ MISTAKES = [
         f"{TRAIN} reviews.tsv",
         "reviews.tsv: needs one sentence of words per line. Received: what looks like texts with a",
     ),
-    (f"{TRAIN} array.json", "array.json: needs one sentence of words per line. Received: what looks like entities"),
-    (f"{TRAIN} pretty.json", "pretty.json: needs one sentence of words per line. Received: what looks like entities"),
+    (f"{TRAIN} array.json", "array.json: needs one sentence of words per line. Received: texts with entities, which"),
+    (f"{TRAIN} pretty.json", "pretty.json: needs one sentence of words per line. Received: texts with entities, which"),
     (f"{TRAIN} train.conll", "what looks like entities, which --task ner"),
     (
         f"{TRAIN} train.conll --task classify",
