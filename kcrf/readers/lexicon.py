@@ -15,10 +15,10 @@ from kcrf.readers.vocabulary import fold_text
 LENGTHS = (2, 3, 4, 5)  # of the counted words; the character embedding represents words of one character
 _COUNTS = (1, 2, 5)  # kinds of words, by the minimum number of times that a string was a word
 _SHARES = (0.0, 0.1, 0.5, 0.9)  # and by the minimum fraction of its occurrences in which it was a word
-_KINDS = len(_COUNTS) * len(_SHARES)
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the keys of strings, odd
-_SLOT_BITS = 20
-_SHIFT = np.uint64(64 - _SLOT_BITS)
+KINDS = len(_COUNTS) * len(_SHARES)
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the keys of strings, odd
+SLOT_BITS = 20
+_SHIFT = np.uint64(64 - SLOT_BITS)
 
 
 class Lexicon:
@@ -35,7 +35,7 @@ class Lexicon:
     """
 
     width = 2 * len(LENGTHS)  # the number of features of a character
-    size = 1 + width * _KINDS  # the number of different features
+    size = 1 + width * KINDS  # the number of different features
     columns = ("b", "e")  # the names of the results of `longest` in n-gram templates
 
     def __init__(self, words: Mapping[str, int], strings: Mapping[str, int]) -> None:
@@ -70,8 +70,8 @@ class Lexicon:
         for begins, length in enumerate(LENGTHS):
             kinds = np.fromiter(map(self._kinds.get, _strings_of(folded, length), repeat(0)), "int32")
             ends = begins + len(LENGTHS)
-            rows[: len(kinds), begins] = np.where(kinds, begins * _KINDS + kinds, 0)
-            rows[length - 1 :, ends] = np.where(kinds, ends * _KINDS + kinds, 0)
+            rows[: len(kinds), begins] = np.where(kinds, begins * KINDS + kinds, 0)
+            rows[length - 1 :, ends] = np.where(kinds, ends * KINDS + kinds, 0)
         return rows
 
     def longest(self, characters: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -80,13 +80,17 @@ class Lexicon:
         Returns two uint32 arrays `(characters,)`: the largest feature of `encode`, 0 if there is no word.
         """
         begins, ends = np.zeros((2, len(characters)), "uint32")
-        keys, index = characters.astype("uint64") * _FACTOR, self._index
+        keys, index = characters.astype("uint64") * FACTOR, self._index
         for number, length in enumerate(LENGTHS):
-            keys = (keys[:-1] + characters[length - 1 :]) * _FACTOR  # of the strings of this length
+            keys = (keys[:-1] + characters[length - 1 :]) * FACTOR  # of the strings of this length
             places, kinds = index.look_up(keys)
-            begins[places] = number * _KINDS + kinds
-            ends[places + length - 1] = (number + len(LENGTHS)) * _KINDS + kinds
+            begins[places] = number * KINDS + kinds
+            ends[places + length - 1] = (number + len(LENGTHS)) * KINDS + kinds
         return begins, ends
+
+    def indices(self) -> list[tuple[np.ndarray, ...]]:
+        """The keys and kinds of the words, by key, and the first number of each slot of keys, for compiled code."""
+        return [self._index.arrays()]
 
     @cached_property
     def _index(self) -> "_Index":
@@ -123,6 +127,10 @@ class StandardLexicon:
         """As `Lexicon.longest`, for both lexicons: four arrays."""
         return (*self.own.longest(characters), *self.others.longest(characters))
 
+    def indices(self) -> list[tuple[np.ndarray, ...]]:
+        """As `Lexicon.indices`, of both lexicons."""
+        return self.own.indices() + self.others.indices()
+
 
 AnyLexicon = Lexicon | StandardLexicon
 
@@ -135,12 +143,16 @@ class _Index:
 
     def __init__(self, keys: np.ndarray, kinds: np.ndarray) -> None:
         order = np.argsort(keys)
-        slots = np.arange(1 << _SLOT_BITS, dtype="uint64") << _SHIFT
+        slots = np.arange(1 << SLOT_BITS, dtype="uint64") << _SHIFT
         self._keys, self._kinds = np.append(keys[order], np.uint64(0)), kinds[order]
         self._firsts = np.searchsorted(keys[order], slots).astype("int32")  # of each slot
         counts = np.bincount((keys >> _SHIFT).astype("int64"), minlength=1)
-        self._is_used, self._most = np.zeros(1 << _SLOT_BITS, bool), int(counts.max())
+        self._is_used, self._most = np.zeros(1 << SLOT_BITS, bool), int(counts.max())
         self._is_used[keys >> _SHIFT] = True
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The keys, their kinds, and the number of the first key of each slot and of the end."""
+        return self._keys[:-1], self._kinds, np.append(self._firsts, np.int32(len(self._kinds)))
 
     def look_up(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The indices of the keys that are words, and the kinds of these words."""
@@ -159,7 +171,7 @@ def _keys(rows: np.ndarray) -> np.ndarray:
     """A 64-bit key for each string, `(strings,)`, from its characters `(strings, length)`."""
     keys = np.zeros(len(rows), "uint64")
     for column in rows.T:
-        keys = (keys + column) * _FACTOR
+        keys = (keys + column) * FACTOR
     return keys
 
 

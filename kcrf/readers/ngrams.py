@@ -47,8 +47,8 @@ OTHER_LEXICON_TEMPLATES = tuple(re.sub("([be])", r"o\1", template) for template 
 LEXICON_COLUMNS = {"b", "e", "ob", "oe"}
 REACH = 2  # the largest offset in a template
 _PLACE = re.compile(r"([a-z_]+\d*?)([+-]?\d)")
-_FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], "uint32")  # odd, of xxHash
-_SEED, _MIX = np.uint32(0x165667B1), np.uint32(0x85EBCA6B)
+FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], "uint32")  # odd, of xxHash
+SEED, MIX = np.uint32(0x165667B1), np.uint32(0x85EBCA6B)
 
 
 Columns = Mapping[str, np.ndarray]
@@ -70,9 +70,9 @@ def places_of(template: str) -> list[Place]:
     matches = [_PLACE.fullmatch(part) for part in template.split()]
     places = [Place(match[1], int(match[2])) for match in matches if match]
     in_reach = all(abs(place.offset) <= REACH for place in places)
-    if not matches or None in matches or len(matches) > len(_FACTORS) or not in_reach:
+    if not matches or None in matches or len(matches) > len(FACTORS) or not in_reach:
         raise ValueError(
-            f"a template needs 1 to {len(_FACTORS)} columns with places from -{REACH} to {REACH}, such as 'c-1 c0'. "
+            f"a template needs 1 to {len(FACTORS)} columns with places from -{REACH} to {REACH}, such as 'c-1 c0'. "
             f"Received: {template!r}"
         )
     return places
@@ -89,12 +89,12 @@ def hashed(columns: Columns, templates: Iterable[str], buckets: int) -> Iterator
     for number, template in enumerate(templates):
         places = places_of(template)
         values = [columns[place.column][REACH + place.offset :][:length] for place in places]
-        ids = values[0] * _FACTORS[0]
-        for value, factor in zip(values[1:], _FACTORS[1:]):
+        ids = values[0] * FACTORS[0]
+        for value, factor in zip(values[1:], FACTORS[1:]):
             ids += value * factor
-        ids += np.array(number, "uint32") * _SEED
+        ids += np.array(number, "uint32") * SEED
         ids ^= ids >> np.uint32(15)
-        ids *= _MIX
+        ids *= MIX
         ids >>= shift
         np.maximum(ids, 1, out=ids)
         for place, value in zip(places, values, strict=True):

@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from kcrf.chains import Packing, best_paths
+from kcrf.chains import Packing, best_paths, compile_kernels
 from kcrf.readers.code_points import BOUNDARY, code_points
 from kcrf.readers.ngrams import REACH, columns_of_text, hashed
 from kcrf.readers.padding import BUCKETS
@@ -14,6 +14,7 @@ from kcrf.taggers.constraints import latin_runs
 _GAP = BOUNDARY * REACH
 _SPACE, _LINE_END = ord(" "), ord("\n")
 _CHARACTERS = 1 << 17  # of a batch: its arrays fit into the cache of a processor
+_WORTH_COMPILING = 1 << 20  # characters; less text is segmented before compiled code is loaded
 
 
 class LineSegmenter:
@@ -30,8 +31,7 @@ class LineSegmenter:
         table, self._scale = network.model.integers()
         self._table = np.ascontiguousarray(table).view("uint32")[:, 0]  # four scores of 8 bits each
         self._transitions = network.model.constrained_transitions().astype("float32")
-        scheme = network.scheme
-        self._starts, self._ends = np.flatnonzero(scheme.allowed_starts), np.flatnonzero(scheme.allowed_ends)
+        self._compiled, self._seen = None, 0
 
     def segment(self, texts, on_batch):
         """Segments texts. Returns a list of strings with spaces between words.
@@ -69,21 +69,26 @@ class LineSegmenter:
 
     def _word_starts(self, joined, parts, firsts, lengths):
         """Whether a word begins at each character of the joined text, `(characters,)` bool."""
-        emissions = self._emissions(joined)  # (positions, tags), the joined text without its first and last gap
-        starts, sizes, keeps = _windows(parts, firsts - REACH, lengths)
-        packing = Packing.of_lengths(sizes)  # of the windows without gaps
-        places = np.repeat(starts - packing.first, sizes) + np.arange(sizes.sum())  # (positions,)
-        scores = emissions[places] * np.float32(self._scale)
+        bounds = _windows(parts, firsts, lengths)  # (windows, 4)
+        inside = _inside_runs(joined) if self._keep_latin else np.zeros(len(joined) + 1, bool)
+        self._seen += len(joined)
+        if self._compiled is None and self._seen > _WORTH_COMPILING and compile_kernels():
+            from kcrf.linear.compiled import CompiledModel
+
+            self._compiled = CompiledModel(self._model, self._reader.ngrams, self._reader.lexicon)
+        if self._compiled is not None:
+            return self._compiled.word_starts(joined, bounds, inside)
+        starts, stops, keeps, kept = bounds.T
+        packing = Packing.of_lengths(stops - starts)  # of the windows without gaps
+        places = np.repeat(starts - packing.first, packing.lengths) + np.arange(packing.lengths.sum())  # (positions,)
+        scores = self._emissions(joined)[places - REACH] * np.float32(self._scale)
         self._model.forbid(scores, packing)
-        if self._keep_latin:
-            self._forbid_cuts(scores, joined, packing, places + REACH)
+        if inside.any():
+            self._forbid_cuts(scores, packing, inside[places], inside[places + 1])
         begins = self._model.scheme.allowed_starts[best_paths(scores, self._transitions, packing)]
-        if keeps is not None:  # windows overlap
-            first, stop = np.repeat(keeps, sizes, axis=0).T
-            is_kept = (places >= first) & (places < stop)
-            places, begins = places[is_kept], begins[is_kept]
+        is_kept = (places >= np.repeat(keeps, packing.lengths)) & (places < np.repeat(kept, packing.lengths))
         is_start = np.zeros(len(joined), bool)
-        is_start[places + REACH] = begins
+        is_start[places[is_kept]] = begins[is_kept]
         return is_start
 
     def _emissions(self, joined):
@@ -96,37 +101,33 @@ class LineSegmenter:
             total += scores.view("int8").reshape(length, 4)
         return total
 
-    def _forbid_cuts(self, scores, joined, packing, places):
-        """Forbids words that begin or end inside a run of Latin letters and digits; places are in the joined text.
+    def _forbid_cuts(self, scores, packing, no_start, no_end):
+        """Forbids words that begin or end inside a run of Latin letters and digits.
 
         The part of a run in a window is a whole run there, as in `allowed_tags`.
         """
-        runs = latin_runs(joined)
-        if not runs:
-            return
-        inside = np.zeros(len(joined) + 1, bool)  # whether no word may begin at a character
-        for start, end in runs:
-            inside[start + 1 : end] = True
-        starts, ends = inside[places], inside[places + 1]  # (positions,) forbidden
-        starts[packing.first] = ends[packing.last] = False
-        scores[np.ix_(starts, self._starts)] = -np.inf
-        scores[np.ix_(ends, self._ends)] = -np.inf
+        no_start[packing.first] = no_end[packing.last] = False
+        scheme = self._model.scheme
+        scores[np.ix_(no_start, scheme.allowed_starts)] = -np.inf
+        scores[np.ix_(no_end, scheme.allowed_ends)] = -np.inf
+
+
+def _inside_runs(joined):
+    """Whether each character continues a run of Latin letters and digits, `(characters + 1,)` bool."""
+    inside = np.zeros(len(joined) + 1, bool)
+    for start, end in latin_runs(joined):
+        inside[start + 1 : end] = True
+    return inside
 
 
 def _windows(parts, firsts, lengths):
-    """The windows of parts: their starts, their lengths and, if windows overlap, the ranges that they keep."""
+    """The windows of parts, `(windows, 4)`: their first and last positions, half-open, and those that they keep."""
+    bounds = np.stack([firsts, firsts + lengths] * 2, axis=1)
     long = np.flatnonzero(lengths > BUCKETS[-1]).tolist()
     if not long:
-        return firsts, lengths, None
-    short = np.setdiff1d(np.arange(len(parts)), long, assume_unique=True)
+        return bounds
     rows = [[firsts[i] + place for place in window] for i in long for window in windows(parts[i])]
-    starts, ends, *keeps = np.array(rows).T
-    bounds = np.stack([firsts[short], firsts[short] + lengths[short]], axis=1)
-    return (
-        np.concatenate([firsts[short], starts]),
-        np.concatenate([lengths[short], ends - starts]),
-        np.concatenate([bounds, np.stack(keeps, axis=1)]),
-    )
+    return np.concatenate([np.delete(bounds, long, axis=0), rows])
 
 
 def _with_spaces(joined, is_start, firsts, lengths, text_starts):
