@@ -66,6 +66,8 @@ def expected_counts(scores, moves, lowest, first, lengths, values, marginals, on
             for to in range(size):
                 marginals[here, to] *= onward[here, to] if here > start else 1.0
                 total += marginals[here, to]
+            if total < 1e-290:  # no path is allowed
+                return False
             for to in range(size):
                 marginals[here, to] /= total
                 onward[here, to] /= total
@@ -81,3 +83,15 @@ def expected_counts(scores, moves, lowest, first, lengths, values, marginals, on
                 onward[here, before] *= following
                 marginals[here, before] = alpha * following
     return True
+
+
+@njit(cache=True)
+def add_paths(emissions, transitions, first, lengths, tags, values, counts, steps):
+    """Adds the scores of paths to `values` `(sequences,)`, and their tags and transitions to the counts."""
+    for number in range(len(first)):
+        for here in range(first[number], first[number] + lengths[number]):
+            values[number] += emissions[here, tags[here]]
+            counts[here, tags[here]] += 1
+            if here > first[number]:
+                values[number] += transitions[tags[here - 1], tags[here]]
+                steps[number, tags[here - 1], tags[here]] += 1

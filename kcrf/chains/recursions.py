@@ -144,8 +144,8 @@ def expected_counts(
         return counts._replace(log_z=counts.log_z + highest * steps_taken)
     scores = packed(emissions, packing)
     top = scores.max(axis=0)
-    far = _range(scores - top) + _range(transitions - highest) > _UNDERFLOW
-    recursions = _counts_of_logarithms if far else _counts_of_probabilities
+    far = score_range(scores - top) + score_range(transitions - highest) > _UNDERFLOW
+    recursions = counts_of_logarithms if far else _counts_of_probabilities
     log_z, posterior, steps, onward = recursions(scores - top, transitions - highest, packing.steps, with_onward)
     log_z += top.sum(dtype="float64") + highest * (len(top) - len(packing.lengths))
     marginals = np.zeros(emissions.shape, scores.dtype)
@@ -161,7 +161,7 @@ def _compiled_counts(
     emissions: np.ndarray, transitions: np.ndarray, packing: Packing, with_onward: bool
 ) -> Counts | None:
     """As `expected_counts` with transitions of at most 0, or None if exponentials may be 0."""
-    room = _UNDERFLOW - _range(transitions)
+    room = _UNDERFLOW - score_range(transitions)
     moves, emissions = np.exp(transitions), np.ascontiguousarray(emissions, "float64")
     marginals, onward = np.zeros((2, *emissions.shape))
     values, steps = np.zeros(len(packing.lengths)), np.zeros((1, *moves.shape))
@@ -175,7 +175,7 @@ def _compiled_counts(
     return Counts(float(values.sum()), marginals, steps[0] * moves, onward if with_onward else None)
 
 
-def _range(scores: np.ndarray) -> float:
+def score_range(scores: np.ndarray) -> float:
     """How far the lowest score that is not forbidden is below 0, the highest."""
     return -float(np.min(scores, initial=0.0, where=scores > IS_FORBIDDEN))
 
@@ -207,7 +207,7 @@ def _counts_of_probabilities(
     return float(np.log(totals).sum(dtype="float64")), posterior, expected * moves, logarithms
 
 
-def _counts_of_logarithms(
+def counts_of_logarithms(
     scores: np.ndarray, transitions: np.ndarray, steps: list[slice], with_onward: bool
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray | None]:
     """As `_counts_of_probabilities`, slower, for scores whose exponentials are 0."""

@@ -20,15 +20,24 @@ def _add_options(parser: Any) -> None:
         "The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`\n"
         "and kcrf.taggers accept an ONNX file instead of the run folder, and then need only onnxruntime. To write the\n"
         "file, TensorFlow must be installed, whichever backend trained the model.\n\n"
-        "examples:\n  kcrf export runs/mine --out mine.onnx\n  kcrf export runs/mine --out small.onnx --int8"
+        "A linear model needs NumPy only. As a page, such as words.html, it segments or tags in the browser, without a\n"
+        "server or a network.\n\n"
+        "examples:\n  kcrf export runs/mine --out mine.onnx\n  kcrf export runs/mine --out small.onnx --int8\n"
+        "  kcrf export runs/linear --out words.html"
     )
-    parser.add_argument("run_dir", metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
+    parser.add_argument(
+        "run_dir", metavar="RUN_DIR", help="A folder that `kcrf train` wrote, or a linear model, a .npz file."
+    )
     parser.add_argument(
         "--format",
         default="onnx",
         help="onnx: a file for onnxruntime. saved_model: a folder for TensorFlow and TensorFlow Serving. [%(default)s]",
     )
-    parser.add_argument("--out", metavar="PATH", help="What to write. [model.onnx or saved_model, in RUN_DIR]")
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        help="What to write: .onnx, or for a linear model .npz or .html. [model.onnx or saved_model, in RUN_DIR]",
+    )
     parser.add_argument(
         "--standard",
         metavar="NAME",
@@ -44,10 +53,9 @@ def _add_options(parser: Any) -> None:
 
 
 def _export(options: Namespace) -> None:
-    from kcrf.runs import RunFolder
-    from kcrf.taggers.open_model import check_standard, is_linear
+    from kcrf.taggers.open_model import check_standard, is_linear, open_run
 
-    run = RunFolder(options.run_dir)
+    run = open_run(options.run_dir)
     data = run.read_config().config.data  # refuses a folder that holds no run, before TensorFlow is imported
     check_standard(options.run_dir, data.standards, options.standard)
     name = "saved_model" if options.format == "saved_model" else "model.npz" if is_linear(run) else "model.onnx"

@@ -5,14 +5,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from kcrf.export.html_page import html_page
 from kcrf.files import write_aside
-from kcrf.networks.linear_networks import arrays_of_standard
 from kcrf.readers import SubwordReader
-from kcrf.runs import RunFolder
 from kcrf.runs.exported import write_linear_file
-from kcrf.runs.names import BERT_CONFIG, CONFIG, LINEAR, TOKENIZER, VOCABULARY
-from kcrf.runs.setup import Setup, load_setup
-from kcrf.taggers.open_model import is_linear, open_model
+from kcrf.runs.names import BERT_CONFIG, CONFIG, TOKENIZER, VOCABULARY
+from kcrf.runs.setup import Setup
+from kcrf.taggers.open_model import is_linear, open_model, open_run
 
 FORMATS = ("onnx", "saved_model")
 _NO_LITERT = (
@@ -31,13 +30,13 @@ def export_model(
     """Exports the model of a run, including decoding, probabilities and the vocabulary.
 
     `kcrf.taggers` and the commands accept an ONNX file instead of the run folder. They then need onnxruntime, but no
-    Keras. A linear model is exported as an `.npz` file, which needs NumPy only. docs/production.md describes the
-    formats for other programs.
+    Keras. A linear model is exported as an `.npz` file, which needs NumPy only, or as an `.html` file: a page without
+    a server, in which a browser segments or tags what is typed. docs/production.md describes the formats.
 
     Args:
-        run_dir: A folder that `kcrf train` wrote, on any backend.
-        path: The file, which ends in `.onnx`, or `.npz` for a linear model, and is replaced if it exists; or the folder
-            of a SavedModel, which must not exist.
+        run_dir: A folder that `kcrf train` wrote, on any backend; or a linear model as an `.npz` file.
+        path: The file, which ends in `.onnx`, or for a linear model in `.npz` or `.html`, and is replaced if it exists;
+            or the folder of a SavedModel, which must not exist.
         format: "onnx" or "saved_model"; ignored for a linear model. Defaults to "onnx".
         int8: For ONNX: whether to quantize matrices and embeddings to 8-bit integers. The file has a quarter of the
             size, is one and a half times as fast, and its scores differ slightly. Defaults to False.
@@ -53,9 +52,8 @@ def export_model(
 
     >>> export_model("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
     """
-    run = RunFolder(run_dir)
-    if is_linear(run):
-        _export_linear(run, Path(path), format, int8, standard)
+    if is_linear(open_run(run_dir)):
+        _export_linear(run_dir, Path(path), format, int8, standard)
         return
     _check(path, format, int8)
     network, setup = open_model(run_dir, standard=standard)
@@ -72,16 +70,19 @@ def export_model(
     write_saved_model(module, Path(path), _texts_of(setup))
 
 
-def _export_linear(run: RunFolder, path: Path, format: str, int8: bool, standard: str | None) -> None:
+def _export_linear(run_dir: str | os.PathLike[str], path: Path, format: str, int8: bool, standard: str | None) -> None:
     if format != "onnx" or int8:
-        raise ValueError("a linear model is exported as one .npz file, of integers of 8 bits: omit `format` and `int8`")
-    if path.suffix != ".npz":
-        raise ValueError(f"`path` must end in .npz for a linear model. Received: {str(path)!r}")
-    setup = load_setup(run)
-    setup = setup if standard is None else setup.of_standard(standard)
+        raise ValueError("a linear model is exported as one file, of integers of 8 bits: omit `format` and `int8`")
+    if path.suffix not in (".npz", ".html"):
+        raise ValueError(f"`path` must end in .npz or .html for a linear model. Received: {str(path)!r}")
+    network, setup = open_model(run_dir, standard=standard)
+    if path.suffix == ".html":
+        page = html_page(network.model, setup)
+        write_aside(path, lambda aside: aside.write_text(page, encoding="utf-8"))
+        return
     texts = _texts_of(setup)
     texts["labels.json"] = texts.pop("labels")  # in a file of arrays, the endings of names distinguish texts
-    write_linear_file(path, texts, arrays_of_standard(run.read_arrays(LINEAR), standard))
+    write_linear_file(path, texts, network.model.arrays())
 
 
 def _check(path: str | os.PathLike[str], format: str, int8: bool) -> None:

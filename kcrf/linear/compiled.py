@@ -5,92 +5,200 @@
 import numpy as np
 from numba import njit
 
-from kcrf.readers.code_points import code_points, folded_characters, types_of_characters
-from kcrf.readers.lexicon import FACTOR, KINDS, SLOT_BITS
-from kcrf.readers.ngrams import FACTORS, MIX, REACH, SEED, places_of
+from kcrf.readers.code_points import TYPES, code_points, folded_characters, types_of_characters
+from kcrf.readers.lexicon import FACTOR, KINDS
+from kcrf.readers.ngrams import FACTORS, MIX, REACH, SEED, buckets_of_values, places_of
+from kcrf.readers.padding import BUCKETS
+from kcrf.readers.windows import OVERLAP, PAUSES, SENTENCE_ENDS
 
-_SHIFT, _WORD = np.uint64(64 - SLOT_BITS), np.uint64(16)  # bits
+_FILTER_BITS = 18  # of the keys of a lexicon: 32 kB
+_FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
+_VALUES = {"t": len(TYPES) + 1, "b": 2 + 4 * KINDS, "e": 2 + 8 * KINDS}  # of the columns, from 0
+_MARKS = code_points(SENTENCE_ENDS), code_points(PAUSES)
 _BLOCK = 2048  # positions whose arrays stay in the cache of a processor
 
 
 class CompiledModel:
-    """Marks the beginnings of words with a `LinearModel` of four tags and its n-grams of characters."""
+    """Marks the beginnings of words with a `LinearModel` of four tags and its n-grams of characters.
+
+    Templates of few possible values have tables of their own, which need no hashes: those of the columns of types and
+    of lexicons, and those of single characters, whose rows are made when a character first occurs.
+    """
 
     def __init__(self, model, ngrams, lexicon):
         scores, self._scale = model.integers()
         self._scheme, self._transitions = model.scheme, model.constrained_transitions().astype("float32")
-        self._names = sorted(ngrams.used)
-        self._lexicons = [] if lexicon is None else list(zip(lexicon.indices(), ("be", ("ob", "oe"))))
-        self._places = np.full((ngrams.width, len(FACTORS), 2), -1)
-        for template, row in zip(ngrams.templates, self._places):
-            for number, place in enumerate(places_of(template)):
-                row[number] = self._names.index(place.column), place.offset
-        self._seeds = np.arange(ngrams.width, dtype="uint32") * SEED
-        self._shift = np.uint32(33 - int(ngrams.buckets).bit_length())
+        self._names, self._buckets = sorted(ngrams.used), ngrams.buckets
+        self._lexicons = [] if lexicon is None else list(zip(map(_hash_table, lexicon.indices()), ("be", ("ob", "oe"))))
         self._bias = np.int32(128 * ngrams.width)
-        rows = (scores.astype("int64") + 128).astype("uint64") << (_WORD * np.arange(4, dtype="uint64"))
-        self._table = rows.sum(axis=1, dtype="uint64")
+        self._table = (scores.view("uint8") ^ np.uint8(128)).view("uint32")[:, 0]  # scores plus 128
+        templates = [(number, places_of(template)) for number, template in enumerate(ngrams.templates)]
+        small = [t for t in templates if all(place.column != "c" for place in t[1]) and len(t[1]) <= 3]
+        self._single = [t for t in templates if [place.column for place in t[1]] == ["c"]]
+        large = [t for t in templates if t not in small and t not in self._single]
+        self._hashed = self._places(large), np.array([number for number, _ in large], "uint32") * SEED, self._table
+        self._dense = self._places(small), *self._tables(small)
+        self._offsets = np.array([places[0].offset for _, places in self._single], "int64")
+        self._ids, self._rows = np.zeros(1 << 21, "uint16"), np.zeros((0, len(self._single)), "uint32")
 
-    def word_starts(self, joined, bounds, inside):
+    def _places(self, templates):
+        """A column and an offset for each place of each template, `(templates, 4, 2)`, column -1 for none."""
+        rows = np.full((len(templates), len(FACTORS), 2), -1)
+        for row, (_, places) in zip(rows, templates):
+            row[: len(places)] = [(self._names.index(place.column), place.offset) for place in places]
+        return rows
+
+    def _tables(self, templates):
+        """The strides of the places of each template, `(templates, 4)`, the starts of their tables, and the tables."""
+        strides, starts, tables = np.zeros((len(templates), len(FACTORS)), "int64"), [], [np.zeros(0, "uint32")]
+        for row, (number, places) in zip(strides, templates):
+            sizes = [_VALUES[place.column[-1]] for place in places]
+            row[: len(places)] = np.cumprod([1, *sizes[:0:-1]])[::-1]
+            values = np.meshgrid(*(np.arange(size, dtype="uint32") for size in sizes), indexing="ij")
+            starts.append(sum(map(len, tables)))
+            tables.append(self._table[buckets_of_values([grid.ravel() for grid in values], number, self._buckets)])
+        return strides, np.array(starts, "int64"), np.concatenate(tables)
+
+    def _ids_of(self, characters):
+        """The row of each character, `(characters,)`; new characters get rows."""
+        ids = self._ids[characters]
+        if not ids.all():
+            new = np.unique(characters[ids == 0])
+            if len(self._rows) + len(new) > np.iinfo("uint16").max:
+                self._ids[:], self._rows, new = 0, self._rows[:0], np.unique(characters)
+            self._ids[new] = 1 + len(self._rows) + np.arange(len(new))
+            buckets = [buckets_of_values([new], number, self._buckets) for number, _ in self._single]
+            rows = [self._table[row] for row in buckets] or [new]
+            self._rows = np.concatenate([self._rows, np.stack(rows, axis=1)[:, : len(self._single)]])
+            ids = self._ids[characters]
+        return ids
+
+    def word_starts(self, joined, firsts, lengths, inside):
         """Whether a word begins at each character of a text, `(characters,)` bool.
 
-        `bounds` `(windows, 4)` has the first and last position of each window, half-open, and of what it decides.
-        `inside` says of each position whether no word may begin there.
+        Its parts begin at `firsts` and have `lengths`. `inside` says of each position whether no word may begin there.
         """
         codes = code_points(joined)
         columns = {"c": folded_characters(codes), "t": types_of_characters(codes)}
-        for (keys, kinds, firsts), names in self._lexicons:
-            begins, ends = np.zeros((2, len(codes)), "uint32")
-            longest_words(columns["c"], keys, kinds, firsts, begins, ends)
-            columns.update(zip(names, (begins + 1, ends + 1)))
-        columns = np.stack([columns[name].astype("uint32") for name in self._names])
-        totals, is_start = np.zeros(len(codes) - 2 * REACH, "uint64"), np.zeros(len(codes), bool)
-        add_scores(columns, self._places, self._seeds, self._table, self._shift, totals)
+        for tables, names in self._lexicons:
+            begins, ends = np.ones((2, len(codes)), "uint32")
+            longest_words(columns["c"], *tables, begins, ends)
+            columns.update(zip(names, (begins, ends)))
+        ids, columns = self._ids_of(columns["c"]), np.stack([columns[name].astype("uint32") for name in self._names])
+        totals, is_start = np.zeros((2, len(codes) - 2 * REACH), "uint32"), np.zeros(len(codes), bool)
+        shift = np.uint32(33 - int(self._buckets).bit_length())
+        add_scores(columns, *self._hashed, shift, *self._dense, ids, self._offsets, self._rows, totals)
         rules = self._scheme.allowed_starts, self._scheme.allowed_ends
         scale = np.float32(self._scale)
+        bounds = cut_windows(codes, firsts, lengths, BUCKETS[-1], *_MARKS)
         mark_starts(totals, self._bias, scale, self._transitions, *rules, bounds, inside, is_start)
         return is_start
 
 
+def _hash_table(index):
+    """A hash table of the words of a lexicon: bits of the keys that occur, keys (0: none), and kinds."""
+    keys, kinds = index
+    bits = np.zeros(1 << _FILTER_BITS, bool)
+    bits[keys >> np.uint64(64 - _FILTER_BITS)] = True
+    size = 1 << int(2 * len(keys) + 1).bit_length()
+    slots, kinds_of_slots = np.zeros(size, "uint64"), np.zeros(size, "uint32")
+    for key, kind in zip(keys.tolist(), kinds.tolist()):
+        place = key & (size - 1)
+        while slots[place]:
+            place = (place + 1) & (size - 1)
+        slots[place], kinds_of_slots[place] = key, kind
+    return np.packbits(bits, bitorder="little"), slots, kinds_of_slots
+
+
 @njit(cache=True)
-def longest_words(characters, keys, kinds, firsts, begins, ends):
-    """As `Lexicon.longest`; the arrays of its index follow the characters."""
+def longest_words(characters, bits, keys, kinds, begins, ends):
+    """As `Lexicon.longest` plus 1, with a `_hash_table`."""
+    last = np.uint64(len(keys) - 1)
     for place in range(len(characters)):
         key = np.uint64(characters[place]) * FACTOR
         for length in range(2, min(5, len(characters) - place) + 1):
             key = (key + np.uint64(characters[place + length - 1])) * FACTOR
-            slot = key >> _SHIFT
-            for number in range(firsts[slot], firsts[slot + np.uint64(1)]):
-                if keys[number] == key:
-                    begins[place] = (length - 2) * KINDS + kinds[number]
-                    end = (length + 2) * KINDS + kinds[number]
-                    ends[place + length - 1] = max(ends[place + length - 1], np.uint32(end))
+            bit = key >> _FILTER_SHIFT
+            if not bits[bit >> np.uint64(3)] >> (bit & np.uint64(7)) & np.uint64(1):
+                continue
+            slot = key & last
+            while keys[slot] != 0 and keys[slot] != key:
+                slot = (slot + np.uint64(1)) & last
+            if keys[slot] == key:
+                begins[place] = 1 + (length - 2) * KINDS + kinds[slot]
+                end = 1 + (length + 2) * KINDS + kinds[slot]
+                ends[place + length - 1] = max(ends[place + length - 1], np.uint32(end))
 
 
 @njit(cache=True)
-def add_scores(columns, places, seeds, table, shift, totals):
-    """Adds the table's row of each template's bucket to the totals `(positions,)`; see `kcrf.readers.ngrams.hashed`.
+def add_scores(columns, places, seeds, table, shift, dense, strides, starts, tables, ids, offsets, rows, totals):
+    """Adds the table's row of each template's bucket to the totals `(2, positions)`; see `kcrf.readers.ngrams.hashed`.
 
-    A row is four numbers of 16 bits, not negative, in one integer of 64 bits. `places` `(templates, 4, 2)` has a column
-    and an offset for each factor, column -1 for none.
+    A row is four numbers of 8 bits, not negative. Totals have 16 bits for each: of the tags 0 and 2, and of 1 and 3.
     """
-    one, fifteen = np.uint32(1), np.uint32(15)
-    hashes = np.empty(_BLOCK, np.uint32)
-    for start in range(0, len(totals), _BLOCK):  # a block stays in the cache of a processor
-        count = min(_BLOCK, len(totals) - start)
-        total = totals[start : start + count]
+    one, fifteen, even, eight = np.uint32(1), np.uint32(15), np.uint32(0x00FF00FF), np.uint32(8)
+    hashes, places_in_table = np.empty(_BLOCK, np.uint32), np.empty(_BLOCK, np.int64)
+    for start in range(0, totals.shape[1], _BLOCK):
+        count = min(_BLOCK, totals.shape[1] - start)
+        evens, odds = totals[0, start : start + count], totals[1, start : start + count]
+        for number in range(len(offsets)):
+            before = start + REACH + offsets[number]
+            for i in range(count):
+                row = rows[ids[before + i] - 1, number]
+                evens[i] += row & even
+                odds[i] += (row >> eight) & even
+        for template in range(len(dense)):
+            places_in_table[:count] = starts[template]
+            for place in range(4):
+                column, offset = dense[template, place]
+                if column >= 0:
+                    before, stride = start + REACH + offset, strides[template, place]
+                    for i in range(count):
+                        places_in_table[i] += stride * columns[column, before + i]
+            for i in range(count):
+                row = tables[places_in_table[i]]
+                evens[i] += row & even
+                odds[i] += (row >> eight) & even
         for template in range(len(seeds)):
+            hashes[:count] = seeds[template]
             for place in range(4):
                 column, offset = places[template, place]
                 if column >= 0:
-                    values = columns[column, start + REACH + offset : start + REACH + offset + count]
+                    before, factor = start + REACH + offset, FACTORS[place]
                     for i in range(count):
-                        product = np.uint32(values[i] * FACTORS[place])
-                        hashes[i] = product + seeds[template] if place == 0 else hashes[i] + product
+                        hashes[i] += columns[column, before + i] * factor
             for i in range(count):
                 hashed = hashes[i]
                 hashed = np.uint32(np.uint32(hashed ^ (hashed >> fifteen)) * MIX)
-                total[i] += table[max(np.uint32(hashed >> shift), one)]
+                row = table[max(np.uint32(hashed >> shift), one)]
+                evens[i] += row & even
+                odds[i] += (row >> eight) & even
+
+
+@njit(cache=True)
+def cut_windows(codes, firsts, lengths, limit, ends, pauses):
+    """As `kcrf.readers.windows.windows` for each part of a text: `(windows, 4)` positions in the text."""
+    most = len(firsts)
+    for length in lengths:
+        most += 2 * length // limit
+    bounds, count = np.empty((most, 4), np.int64), 0
+    for first, length in zip(firsts, lengths):
+        start, keep = 0, 0
+        while length - start > limit:
+            end, cut = start + limit, 0
+            for marks in (ends, pauses):
+                place = end - 1
+                while cut == 0 and place > (start + end) // 2:
+                    for mark in marks:
+                        if codes[first + place] == mark:
+                            cut = place + 1
+                    place -= 1
+            stop, following, kept = (cut, cut, cut) if cut else (end, end - OVERLAP, end - OVERLAP // 2)
+            bounds[count] = first + start, first + stop, first + keep, first + kept
+            count, start, keep = count + 1, following, kept
+        bounds[count] = first + start, first + length, first + keep, first + length
+        count += 1
+    return bounds[:count]
 
 
 @njit(cache=True)
@@ -100,12 +208,12 @@ def mark_starts(totals, bias, scale, transitions, starts, ends, windows, inside,
     longest = 0
     for window in windows:
         longest = max(longest, window[1] - window[0])
-    scores, best, mask = np.empty((longest, 4), np.float32), np.empty(4, np.float32), np.uint64(0xFFFF)
+    scores, best, mask = np.empty((longest, 4), np.float32), np.empty(4, np.float32), np.uint32(0xFFFF)
     for start, stop, keep, kept in windows:
         for here in range(start, stop):
-            row = totals[here - REACH]
             for tag in range(4):
-                score = np.float32(np.int32((row >> (_WORD * np.uint64(tag))) & mask) - bias) * scale
+                total = (totals[tag & 1, here - REACH] >> np.uint32(8 * (tag & 2))) & mask
+                score = np.float32(np.int32(total) - bias) * scale
                 if here == start and not starts[tag]:
                     score += low
                 if here == stop - 1 and not ends[tag]:
@@ -137,8 +245,8 @@ def mark_starts(totals, bias, scale, transitions, starts, ends, windows, inside,
 
 
 @njit(cache=True)
-def sums_of_rows(table, features, totals):
-    """Adds the rows of the features `(positions, width)` of a table to the totals `(positions, tags)`."""
+def add_rows_to(totals, table, features):
+    """Adds the table's rows of the features `(positions, width)` to the totals `(positions, tags)`."""
     for position in range(len(features)):
         for feature in features[position]:
             for tag in range(table.shape[1]):
@@ -146,9 +254,9 @@ def sums_of_rows(table, features, totals):
 
 
 @njit(cache=True)
-def add_rows(errors, features, sums):
-    """Adds the errors of each position `(positions, tags)` to the rows of its features."""
+def add_to_rows(table, rows, features):
+    """Adds a row of each position `(positions, tags)` to the table's rows of its features."""
     for position in range(len(features)):
         for feature in features[position]:
-            for tag in range(errors.shape[1]):
-                sums[feature, tag] += errors[position, tag]
+            for tag in range(table.shape[1]):
+                table[feature, tag] += rows[position, tag]

@@ -5,12 +5,25 @@ from functools import cached_property
 
 import numpy as np
 
-from kcrf.chains import FORBIDDEN, Packing, best_paths, expected_counts
+from kcrf.chains import FORBIDDEN, Packing, best_paths, compiled_kernels, expected_counts
 from kcrf.files import finite_number
 from kcrf.tags import TagScheme
 
 Quantized = tuple[np.ndarray, float]  # int8 `(buckets, tags)`, and the float by which they are multiplied
 _LARGEST = 127  # of 8-bit integers
+
+
+def sums_of_rows(table: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """The sums of the table's rows of the features `(positions, width)` of each position."""
+    total = np.zeros((len(features), table.shape[1]), table.dtype)
+    if compiled_kernels():
+        from kcrf.linear import compiled
+
+        compiled.add_rows_to(total, table, features)
+        return total
+    for column in features.T:
+        total += table[column]
+    return total
 
 
 class LinearModel:
@@ -108,10 +121,7 @@ class LinearModel:
 
     def emissions(self, features: np.ndarray) -> np.ndarray:
         """The emission scores `(positions, tags)` float32 of features `(positions, width)`."""
-        total = np.zeros((len(features), self.scores.shape[1]), "float32")
-        for column in features.T:
-            total += self.scores[column]
-        return total
+        return sums_of_rows(self.scores, features)
 
     def best_tags(self, emissions: np.ndarray, packing: Packing, constraints: bool | None = None) -> np.ndarray:
         """The tags of the best path of each sequence, `(positions,)`.

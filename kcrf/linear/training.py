@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, Counts, Packing, expected_counts
-from kcrf.linear.model import LinearModel
+from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, Counts, Packing, compile_kernels, compiled_kernels, expected_counts
+from kcrf.linear.model import LinearModel, sums_of_rows
 from kcrf.linear.quasi_newton import minimize
 
 State = Mapping[str, np.ndarray]
@@ -136,6 +136,7 @@ class LBFGSTrainer(LinearTrainer):
     def __init__(
         self, model: LinearModel, l1: float = 0.03, l2: float = 0.03, iterations: int = 100, keep: bool = False
     ) -> None:
+        compile_kernels()
         self.model, self.l1, self.l2, self.iterations = model, l1, l2, iterations
         self._origin = (model.scores.copy(), model.transitions.copy()) if keep else None
 
@@ -204,6 +205,7 @@ class AdaGradTrainer(LinearTrainer):
         keep: bool = False,
         damping: float = 0.1,
     ) -> None:
+        compile_kernels()
         self.model, self.learning_rate, self.l1, self.damping = model, learning_rate, l1, damping
         self._origin = model.scores.copy() if keep else None
         self._squares = np.zeros_like(model.scores)
@@ -282,9 +284,15 @@ def loss_and_gradient(model: LinearModel, batch: LinearBatch) -> tuple[float, np
         `(loss, score_gradient, transition_gradient)`: a float, `(features, tags)` float32 and `(tags, tags)`.
     """
     counts, gold = _counts(model, batch)
-    width, flat = batch.features.shape[1], batch.features.ravel()
-    error = (counts.marginals - gold.marginals).T  # (tags, positions)
-    sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error], axis=1)
+    error = counts.marginals - gold.marginals  # (positions, tags)
+    if compiled_kernels():
+        from kcrf.linear import compiled
+
+        sums = np.zeros((len(batch.buckets), error.shape[1]))
+        compiled.add_to_rows(sums, error, batch.features)
+    else:
+        width, flat = batch.features.shape[1], batch.features.ravel()
+        sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error.T], axis=1)
     sums[batch.buckets == 0] = 0  # bucket 0 stands for no feature
     return counts.log_z - gold.log_z, sums.astype("float32"), counts.steps - gold.steps
 
@@ -299,7 +307,7 @@ def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) ->
     """The `Counts` of a batch under a model, and of its targets. The gradient is their difference."""
     transitions = model.constrained_transitions() / temperature
     table = model.scores[batch.buckets] / np.float32(temperature)  # (features, tags)
-    emissions = np.sum([table[column] for column in batch.features.T], axis=0).astype("float64")  # (positions, tags)
+    emissions = sums_of_rows(table, batch.features).astype("float64")  # (positions, tags)
     model.forbid(emissions, batch.packing)
     counts = expected_counts(emissions, transitions, batch.packing)
     gold, soft = _counts_of_tags(batch, emissions, transitions), batch.soft

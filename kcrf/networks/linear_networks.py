@@ -100,12 +100,12 @@ def read_models(arrays: Mapping[str, np.ndarray], config: RunConfig) -> dict[str
     """The models that `arrays_of_models` described."""
     scheme, constraints = config.data.tag_scheme(), config.model.constraints
     return {
-        standard: LinearModel.from_arrays(arrays_of_standard(arrays, standard), scheme, constraints)
+        standard: LinearModel.from_arrays(_arrays_of_standard(arrays, standard), scheme, constraints)
         for standard in config.data.standards or (None,)
     }
 
 
-def arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) -> dict[str, np.ndarray]:
+def _arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) -> dict[str, np.ndarray]:
     prefix = "" if standard is None else f"{standard}."
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -113,7 +113,7 @@ def arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) -
 def read_network(run: RunFolder | LinearFile, setup: Setup, standard: str | None = None) -> TaggingNetwork:
     """The network of the linear model in a `RunFolder` or `LinearFile`; of several standards that of one."""
     config = setup.config if standard is None else setup.config.of_standard(standard)
-    arrays = arrays_of_standard(run.read_arrays(LINEAR), standard)
+    arrays = _arrays_of_standard(run.read_arrays(LINEAR), standard)
     reader: Any = reader_of_standard(setup.reader, standard)  # of characters, with n-gram features
     try:
         model = LinearModel.from_arrays(arrays, config.data.tag_scheme(), config.model.constraints)

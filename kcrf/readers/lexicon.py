@@ -17,8 +17,8 @@ _COUNTS = (1, 2, 5)  # kinds of words, by the minimum number of times that a str
 _SHARES = (0.0, 0.1, 0.5, 0.9)  # and by the minimum fraction of its occurrences in which it was a word
 KINDS = len(_COUNTS) * len(_SHARES)
 FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the keys of strings, odd
-SLOT_BITS = 20
-_SHIFT = np.uint64(64 - SLOT_BITS)
+_SLOT_BITS = 20
+_SHIFT = np.uint64(64 - _SLOT_BITS)
 
 
 class Lexicon:
@@ -74,6 +74,10 @@ class Lexicon:
             rows[length - 1 :, ends] = np.where(kinds, ends * KINDS + kinds, 0)
         return rows
 
+    def kinds(self) -> dict[str, int]:
+        """The kind of each word, from 1."""
+        return self._kinds
+
     def longest(self, characters: np.ndarray) -> tuple[np.ndarray, ...]:
         """The longest word that may begin at each of `folded_characters`, and the longest word that may end there.
 
@@ -89,7 +93,7 @@ class Lexicon:
         return begins, ends
 
     def indices(self) -> list[tuple[np.ndarray, ...]]:
-        """The keys and kinds of the words, by key, and the first number of each slot of keys, for compiled code."""
+        """The keys and the kinds of the words, for compiled code."""
         return [self._index.arrays()]
 
     @cached_property
@@ -143,16 +147,16 @@ class _Index:
 
     def __init__(self, keys: np.ndarray, kinds: np.ndarray) -> None:
         order = np.argsort(keys)
-        slots = np.arange(1 << SLOT_BITS, dtype="uint64") << _SHIFT
+        slots = np.arange(1 << _SLOT_BITS, dtype="uint64") << _SHIFT
         self._keys, self._kinds = np.append(keys[order], np.uint64(0)), kinds[order]
         self._firsts = np.searchsorted(keys[order], slots).astype("int32")  # of each slot
         counts = np.bincount((keys >> _SHIFT).astype("int64"), minlength=1)
-        self._is_used, self._most = np.zeros(1 << SLOT_BITS, bool), int(counts.max())
+        self._is_used, self._most = np.zeros(1 << _SLOT_BITS, bool), int(counts.max())
         self._is_used[keys >> _SHIFT] = True
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """The keys, their kinds, and the number of the first key of each slot and of the end."""
-        return self._keys[:-1], self._kinds, np.append(self._firsts, np.int32(len(self._kinds)))
+        """The keys and the kinds."""
+        return self._keys[:-1], self._kinds
 
     def look_up(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The indices of the keys that are words, and the kinds of these words."""

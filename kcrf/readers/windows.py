@@ -1,7 +1,7 @@
 """Splits texts of any length into windows for a model, or reads whole texts in one window."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,14 @@ from kcrf.readers.padding import BUCKETS
 from kcrf.readers.units import Reading, Window
 
 SEPARATOR = "\n"  # between the characters of two texts
-_SENTENCE_ENDS, _PAUSES = frozenset("。！？；!?;…"), frozenset("，、：,:")
+SENTENCE_ENDS, PAUSES = "。！？；!?;…", "，、：,:"
+OVERLAP = 16  # characters
 _FULL_STOP = re.compile(r"\.(?=\s)")
 
 
-def windows(text: str | Sequence[str], limit: int = BUCKETS[-1], overlap: int = 16) -> list[tuple[int, int, int, int]]:
+def windows(
+    text: str | Sequence[str], limit: int = BUCKETS[-1], overlap: int = OVERLAP
+) -> list[tuple[int, int, int, int]]:
     """Splits a text into windows of at most `limit` characters: at sentence ends, else at pauses, else with overlap.
 
     A window `(start, end, keep_start, keep_end)` decides the tags of `text[keep_start:keep_end]`; these parts are
@@ -23,11 +26,11 @@ def windows(text: str | Sequence[str], limit: int = BUCKETS[-1], overlap: int = 
     >>> windows("雨停了。天晴了。", limit=5, overlap=1)
     [(0, 4, 0, 4), (4, 8, 4, 8)]
     """
-    text = with_stops(text) if isinstance(text, str) else text
+    text = with_stops(text) if isinstance(text, str) else "".join(text)  # of units, their last characters
     bounds, start, keep = [], 0, 0
     while len(text) - start > limit:
         end = start + limit
-        cut = _cut_after(_SENTENCE_ENDS, text, start, end) or _cut_after(_PAUSES, text, start, end)
+        cut = _cut_after(SENTENCE_ENDS, text, start, end) or _cut_after(PAUSES, text, start, end)
         end, next_start, next_keep = (cut, cut, cut) if cut else (end, end - overlap, end - overlap // 2)
         bounds.append((start, end, keep, next_keep))
         start, keep = next_start, next_keep
@@ -45,9 +48,9 @@ def with_stops(text: str) -> str:
     return _FULL_STOP.sub("。", text)
 
 
-def _cut_after(marks: Container[str], text: Sequence[str], start: int, end: int) -> int | None:
-    """The position after the last of `marks` in the second half of `text[start:end]`, or None."""
-    return next((i + 1 for i in range(end - 1, (start + end) // 2, -1) if text[i] in marks), None)
+def _cut_after(marks: str, text: str, start: int, end: int) -> int:
+    """The position after the last of `marks` in the second half of `text[start:end]`, or 0."""
+    return max(text.rfind(mark, (start + end) // 2 + 1, end) for mark in marks) + 1
 
 
 def windows_of_rows(rows: dict[str, Any], bounds: list[tuple[int, int, int, int]], first: int = 0) -> list[Window]:

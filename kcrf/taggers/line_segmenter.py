@@ -69,7 +69,6 @@ class LineSegmenter:
 
     def _word_starts(self, joined, parts, firsts, lengths):
         """Whether a word begins at each character of the joined text, `(characters,)` bool."""
-        bounds = _windows(parts, firsts, lengths)  # (windows, 4)
         inside = _inside_runs(joined) if self._keep_latin else np.zeros(len(joined) + 1, bool)
         self._seen += len(joined)
         if self._compiled is None and self._seen > _WORTH_COMPILING and compile_kernels():
@@ -77,7 +76,8 @@ class LineSegmenter:
 
             self._compiled = CompiledModel(self._model, self._reader.ngrams, self._reader.lexicon)
         if self._compiled is not None:
-            return self._compiled.word_starts(joined, bounds, inside)
+            return self._compiled.word_starts(joined, firsts, lengths, inside)
+        bounds = _windows(parts, firsts, lengths)  # (windows, 4)
         starts, stops, keeps, kept = bounds.T
         packing = Packing.of_lengths(stops - starts)  # of the windows without gaps
         places = np.repeat(starts - packing.first, packing.lengths) + np.arange(packing.lengths.sum())  # (positions,)

@@ -1,0 +1,63 @@
+"""A linear model as one page of HTML, in which a browser computes what NumPy computes."""
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from kcrf.linear import LinearModel
+from kcrf.readers import CharacterReader
+from kcrf.readers.ngrams import places_of
+from kcrf.runs.setup import Setup
+from kcrf.tags import TagScheme
+from kcrf.version import __version__
+
+_PAGE = Path(__file__).with_name("page.html")
+
+
+def html_page(model: LinearModel, setup: Setup) -> str:
+    """The page. Raises ValueError for a model that the page cannot compute."""
+    reader, config, scheme = setup.reader, setup.config, model.scheme
+    if not isinstance(reader, CharacterReader) or reader.ngrams is None or {"ob", "oe"} & reader.ngrams.used:
+        raise ValueError("a page needs a linear model of characters, without other standards. Received: another model")
+    if config.model.min_probability is not None:
+        raise ValueError("a page needs a model without min_probability: it shows the best path")
+    scores, scale = model.integers()
+    content = {
+        "version": __version__,
+        "labels": scheme.labels,
+        "types": scheme.types,
+        "is_words": scheme.is_of_words,
+        "roles": [_roles(scheme, *name) for name in [(label,) for label in scheme.types] or [()]],
+        "type_of": [_type_of(scheme, tag) for tag in range(len(scheme))],
+        "starts": scheme.allowed_starts.tolist(),
+        "ends": scheme.allowed_ends.tolist(),
+        "best": _chain(model, model.constraints or bool(scheme.types)),
+        "likely": _chain(model, model.constraints),
+        "temperature": config.temperature,
+        "templates": [places_of(template) for template in reader.ngrams.templates],
+        "buckets": reader.ngrams.buckets,
+        "words": [] if reader.lexicon is None else list(reader.lexicon.kinds().items()),
+        "scale": float(scale),
+        "scores": base64.b64encode(gzip.compress(scores.tobytes(), mtime=0)).decode(),
+    }
+    return _PAGE.read_text("utf-8").replace("__MODEL__", json.dumps(content).replace("<", "\\u003c"))
+
+
+def _chain(model: LinearModel, constraints: bool) -> dict[str, Any]:
+    return {"rules": constraints, "transitions": model.constrained_transitions(constraints).tolist()}
+
+
+def _roles(scheme: TagScheme, *label: str) -> list[int]:
+    """The tags of a span of one unit, of the first, inner and last unit of a longer one, and what continues both."""
+    one, two, three, four = (scheme.encode([(0, length, *label)], length) for length in (1, 2, 3, 4))
+    after_one = two[1] if two[:1] == one else -1
+    after_last = four[3] if four[:3] == three else -1
+    return [one[0], three[0], three[1], three[2], after_one, after_last]
+
+
+def _type_of(scheme: TagScheme, tag: int) -> int:
+    """The number of the type of a tag, -1 for O."""
+    name = scheme.labels[tag].partition("-")[2]
+    return scheme.types.index(name) if name else -1
