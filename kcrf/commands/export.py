@@ -20,8 +20,8 @@ def _add_options(parser: Any) -> None:
         "The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`\n"
         "and kcrf.taggers accept an ONNX file instead of the run folder, and then need only onnxruntime. To write the\n"
         "file, TensorFlow must be installed, whichever backend trained the model.\n\n"
-        "A linear model needs NumPy only. As a page, such as words.html, it segments or tags in the browser, without a\n"
-        "server or a network.\n\n"
+        "A linear model needs NumPy only. As a page, such as words.html, it segments or tags in the browser, without\n"
+        "a server or a network.\n\n"
         "examples:\n  kcrf export runs/mine --out mine.onnx\n  kcrf export runs/mine --out small.onnx --int8\n"
         "  kcrf export runs/linear --out words.html"
     )

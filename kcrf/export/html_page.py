@@ -29,7 +29,7 @@ def html_page(model: LinearModel, setup: Setup) -> str:
         "labels": scheme.labels,
         "types": scheme.types,
         "is_words": scheme.is_of_words,
-        "roles": [_roles(scheme, *name) for name in [(label,) for label in scheme.types] or [()]],
+        "roles": [_roles(scheme, label) for label in scheme.types] or [_roles(scheme)],
         "type_of": [_type_of(scheme, tag) for tag in range(len(scheme))],
         "starts": scheme.allowed_starts.tolist(),
         "ends": scheme.allowed_ends.tolist(),

@@ -1,17 +1,28 @@
 """Every kernel computes the golden vectors: `kcrf.chains`, `kcrf.crf`, and the loops of exported ONNX files."""
 
 import numpy as np
+import oracles
 import pytest
 from golden import CASES, NAMES
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import crf
 from kcrf.backend import ops
-from kcrf.chains import Packing, Posterior, best_paths, best_sequences, expected_counts
+from kcrf.chains import Packing, Posterior, best_paths, best_sequences, expected_counts, recursions
 from kcrf.tags import classes
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 K = 3
+
+
+@pytest.fixture(params=["NumPy", "numba"])
+def kernels(request, monkeypatch):
+    """Computes with NumPy, or with compiled code."""
+    monkeypatch.setenv("KCRF_COMPILED", "0")
+    compiled = [pytest.importorskip("kcrf.chains.compiled")] if request.param == "numba" else []
+    monkeypatch.setattr(recursions, "_KERNELS", compiled)
+
+
 every_case = pytest.mark.parametrize("case", CASES, ids=NAMES)
 in_float32 = {"rtol": 2e-6, "atol": 2e-5}
 
@@ -28,7 +39,7 @@ def flat_emissions(case):
 
 
 @every_case
-def test_arrays(case):
+def test_arrays(case, kernels):
     emissions, packing = flat_emissions(case)
     counts = expected_counts(emissions, case.transitions, packing)
     assert_allclose(counts.log_z, case.log_z.sum(), rtol=1e-9)
@@ -40,7 +51,7 @@ def test_arrays(case):
 
 
 @every_case
-def test_the_k_best_and_the_entropy_from_posteriors(case):
+def test_the_k_best_and_the_entropy_from_posteriors(case, kernels):
     emissions, packing = flat_emissions(case)
     counts = expected_counts(emissions, case.transitions, packing, with_onward=True)
     marginals, onward = np.zeros((2, *case.marginals.shape))
@@ -56,7 +67,7 @@ def test_the_k_best_and_the_entropy_from_posteriors(case):
 
 
 @every_case
-def test_tensors(case):
+def test_tensors(case, kernels):
     arrays = [case.emissions, case.mask, case.transitions, case.start, case.end]
     chain = [None if x is None else ops.convert_to_tensor(x, x.dtype if x.dtype == bool else "float32") for x in arrays]
     log_z, entropy = (ops.convert_to_numpy(function(*chain)) for function in (crf.log_partition, crf.entropy))
@@ -93,6 +104,21 @@ def exported(case):
     content = onnx.helper.make_graph(graph.nodes, "crf", inputs, results, graph.constants)
     model = onnx.helper.make_model(content, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
     return onnxruntime.InferenceSession(model.SerializeToString()).run(list(outputs), feeds)
+
+
+def test_sentences_of_unknown_tags_and_of_none(kernels):
+    """The compiled code counts the paths that agree with the known tags, as the loops of the backend do."""
+    random = np.random.default_rng(0)
+    emissions, transitions = (
+        random.normal(size=(4, 5, 3)).astype("float32"),
+        random.normal(size=(3, 3)).astype("float32"),
+    )
+    tags = np.array([[0, -1, 2, 1, -1], [-1] * 5, [2, 2, 0, 1, 1], [-100, 1, -100, 0, 2]])
+    mask = np.arange(5) < np.array([[5], [5], [3], [4]])
+    found = ops.convert_to_numpy(crf.log_likelihood(emissions, tags, mask, transitions))
+    expected = [oracles.log_likelihood(*row, transitions) for row in zip(emissions, np.maximum(tags, -1), mask)]
+    assert_allclose(found, expected, **in_float32)
+    assert found[1] == 0
 
 
 @every_case
