@@ -11,6 +11,7 @@ from kcrf.chains.recursions import (
     compile_kernels,
     compiled_kernels,
     expected_counts,
+    has_compiler,
 )
 
 __all__ = []

@@ -44,12 +44,14 @@ def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing)
     return tags
 
 
-def compile_kernels() -> bool:
-    """Computes with compiled code from now on if numba is installed: several times faster, after a second of loading.
+def has_compiler() -> bool:
+    """Whether numba is installed. `KCRF_COMPILED=0` in the environment keeps to NumPy."""
+    return os.environ.get("KCRF_COMPILED") != "0" and find_spec("numba") is not None
 
-    `KCRF_COMPILED=0` in the environment keeps to NumPy.
-    """
-    if not _KERNELS and os.environ.get("KCRF_COMPILED") != "0" and find_spec("numba"):
+
+def compile_kernels() -> bool:
+    """Computes with compiled code from now on if numba is installed: faster, after a second of loading."""
+    if not _KERNELS and has_compiler():
         _KERNELS.append(import_module("kcrf.chains.compiled"))
     return bool(_KERNELS)
 
