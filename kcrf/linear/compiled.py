@@ -15,6 +15,7 @@ _FILTER_BITS = 18  # of the keys of a lexicon: 32 kB
 _FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
 _VALUES = {"t": len(TYPES) + 1, "b": 2 + 4 * KINDS, "e": 2 + 8 * KINDS}  # of the columns, from 0
 _MARKS = code_points(SENTENCE_ENDS), code_points(PAUSES)
+_EVEN = np.uint64(0x00FF00FF)
 _BLOCK = 2048  # positions whose arrays stay in the cache of a processor
 
 
@@ -36,28 +37,38 @@ class CompiledModel:
         small = [t for t in templates if all(place.column != "c" for place in t[1]) and len(t[1]) <= 3]
         self._single = [t for t in templates if [place.column for place in t[1]] == ["c"]]
         large = [t for t in templates if t not in small and t not in self._single]
-        self._hashed = self._places(large), np.array([number for number, _ in large], "uint32") * SEED, self._table
-        self._dense = self._places(small), *self._tables(small)
+        self._hashed = self._places([places for _, places in large]), np.array([n for n, _ in large], "uint32") * SEED
+        self._dense = self._tables(sorted(small, key=lambda template: -len(template[1])))
         self._offsets = np.array([places[0].offset for _, places in self._single], "int64")
-        self._ids, self._rows = np.zeros(1 << 21, "uint16"), np.zeros((0, len(self._single)), "uint32")
+        self._ids, self._rows = np.zeros(1 << 21, "uint16"), np.zeros((1, len(self._single)), "uint64")
 
     def _places(self, templates):
         """A column and an offset for each place of each template, `(templates, 4, 2)`, column -1 for none."""
         rows = np.full((len(templates), len(FACTORS), 2), -1)
-        for row, (_, places) in zip(rows, templates):
+        for row, places in zip(rows, templates):
             row[: len(places)] = [(self._names.index(place.column), place.offset) for place in places]
         return rows
 
     def _tables(self, templates):
-        """The strides of the places of each template, `(templates, 4)`, the starts of their tables, and the tables."""
-        strides, starts, tables = np.zeros((len(templates), len(FACTORS)), "int64"), [], [np.zeros(0, "uint32")]
-        for row, (number, places) in zip(strides, templates):
-            sizes = [_VALUES[place.column[-1]] for place in places]
-            row[: len(places)] = np.cumprod([1, *sizes[:0:-1]])[::-1]
-            values = np.meshgrid(*(np.arange(size, dtype="uint32") for size in sizes), indexing="ij")
+        """Tables of templates, each with all that look at no other places: places, strides, starts and the tables."""
+        groups: dict = {}
+        for number, places in templates:
+            group = next((group for group in groups if set(places) <= set(group)), tuple(places))
+            groups.setdefault(group, []).append((number, places))
+        strides, starts, tables = np.zeros((len(groups), len(FACTORS)), "uint32"), [], [np.zeros(0, "uint64")]
+        for row, (group, members) in zip(strides, groups.items()):
+            sizes = [_VALUES[place.column[-1]] for place in group]
+            row[: len(group)] = np.cumprod([1, *sizes[:0:-1]])[::-1]
+            grids = np.meshgrid(*(np.arange(size, dtype="uint32") for size in sizes), indexing="ij")
+            values = dict(zip(group, (grid.ravel() for grid in grids)))
             starts.append(sum(map(len, tables)))
-            tables.append(self._table[buckets_of_values([grid.ravel() for grid in values], number, self._buckets)])
-        return strides, np.array(starts, "int64"), np.concatenate(tables)
+            tables.append(sum(self._scores_of([values[place] for place in places], n) for n, places in members))
+        return self._places(groups), strides, np.array(starts, "uint32"), np.concatenate(tables)
+
+    def _scores_of(self, values, number):
+        """The scores of the features of a template with these values, packed as in the totals."""
+        rows = self._table[buckets_of_values(values, number, self._buckets)].astype("uint64")
+        return (rows & _EVEN) | (rows >> np.uint64(8) & _EVEN) << np.uint64(32)
 
     def _ids_of(self, characters):
         """The row of each character, `(characters,)`; new characters get rows."""
@@ -65,11 +76,10 @@ class CompiledModel:
         if not ids.all():
             new = np.unique(characters[ids == 0])
             if len(self._rows) + len(new) > np.iinfo("uint16").max:
-                self._ids[:], self._rows, new = 0, self._rows[:0], np.unique(characters)
-            self._ids[new] = 1 + len(self._rows) + np.arange(len(new))
-            buckets = [buckets_of_values([new], number, self._buckets) for number, _ in self._single]
-            rows = [self._table[row] for row in buckets] or [new]
-            self._rows = np.concatenate([self._rows, np.stack(rows, axis=1)[:, : len(self._single)]])
+                self._ids[:], self._rows, new = 0, self._rows[:1], np.unique(characters)
+            self._ids[new] = len(self._rows) + np.arange(len(new))
+            rows = [self._scores_of([new], number) for number, _ in self._single]
+            self._rows = np.concatenate([self._rows, np.reshape(rows, (len(self._single), len(new))).T])
             ids = self._ids[characters]
         return ids
 
@@ -85,9 +95,9 @@ class CompiledModel:
             longest_words(columns["c"], *tables, begins, ends)
             columns.update(zip(names, (begins, ends)))
         ids, columns = self._ids_of(columns["c"]), np.stack([columns[name].astype("uint32") for name in self._names])
-        totals, is_start = np.zeros((2, len(codes) - 2 * REACH), "uint32"), np.zeros(len(codes), bool)
+        totals, is_start = np.zeros(len(codes) - 2 * REACH, "uint64"), np.zeros(len(codes), bool)
         shift = np.uint32(33 - int(self._buckets).bit_length())
-        add_scores(columns, *self._hashed, shift, *self._dense, ids, self._offsets, self._rows, totals)
+        add_scores(columns, *self._hashed, self._table, shift, *self._dense, ids, self._offsets, self._rows, totals)
         rules = self._scheme.allowed_starts, self._scheme.allowed_ends
         scale = np.float32(self._scale)
         bounds = cut_windows(codes, firsts, lengths, BUCKETS[-1], *_MARKS)
@@ -132,47 +142,44 @@ def longest_words(characters, bits, keys, kinds, begins, ends):
 
 @njit(cache=True)
 def add_scores(columns, places, seeds, table, shift, dense, strides, starts, tables, ids, offsets, rows, totals):
-    """Adds the table's row of each template's bucket to the totals `(2, positions)`; see `kcrf.readers.ngrams.hashed`.
+    """Adds the table's row of each template's bucket to the totals `(positions,)`; see `kcrf.readers.ngrams.hashed`.
 
-    A row is four numbers of 8 bits, not negative. Totals have 16 bits for each: of the tags 0 and 2, and of 1 and 3.
+    A row of the table is four numbers of 8 bits, not negative. The other rows and the totals have 16 bits for each, in
+    the order of the tags 0, 2, 1 and 3.
     """
-    one, fifteen, even, eight = np.uint32(1), np.uint32(15), np.uint32(0x00FF00FF), np.uint32(8)
-    hashes, places_in_table = np.empty(_BLOCK, np.uint32), np.empty(_BLOCK, np.int64)
-    for start in range(0, totals.shape[1], _BLOCK):
-        count = min(_BLOCK, totals.shape[1] - start)
-        evens, odds = totals[0, start : start + count], totals[1, start : start + count]
+    one, fifteen, eight, half, even = np.uint32(1), np.uint32(15), np.uint32(8), np.uint64(32), np.uint32(_EVEN)
+    buffer = np.empty(_BLOCK, np.uint32)
+    for start in range(0, len(totals), _BLOCK):
+        count = min(_BLOCK, len(totals) - start)
+        total, indices = totals[start : start + count], buffer[:count]
         for number in range(len(offsets)):
-            before = start + REACH + offsets[number]
+            here = ids[start + REACH + offsets[number] :][:count]
             for i in range(count):
-                row = rows[ids[before + i] - 1, number]
-                evens[i] += row & even
-                odds[i] += (row >> eight) & even
+                total[i] += rows[here[i], number]
         for template in range(len(dense)):
-            places_in_table[:count] = starts[template]
-            for place in range(4):
+            indices[:] = starts[template]
+            for place in range(3):
                 column, offset = dense[template, place]
                 if column >= 0:
-                    before, stride = start + REACH + offset, strides[template, place]
+                    values, stride = columns[column, start + REACH + offset :][:count], strides[template, place]
                     for i in range(count):
-                        places_in_table[i] += stride * columns[column, before + i]
+                        indices[i] += values[i] * stride
             for i in range(count):
-                row = tables[places_in_table[i]]
-                evens[i] += row & even
-                odds[i] += (row >> eight) & even
-        for template in range(len(seeds)):
-            hashes[:count] = seeds[template]
+                total[i] += tables[indices[i]]
+        for template in range(len(places)):
+            indices[:] = seeds[template]
             for place in range(4):
                 column, offset = places[template, place]
                 if column >= 0:
-                    before, factor = start + REACH + offset, FACTORS[place]
+                    values, factor = columns[column, start + REACH + offset :][:count], FACTORS[place]
                     for i in range(count):
-                        hashes[i] += columns[column, before + i] * factor
+                        indices[i] += values[i] * factor
             for i in range(count):
-                hashed = hashes[i]
-                hashed = np.uint32(np.uint32(hashed ^ (hashed >> fifteen)) * MIX)
-                row = table[max(np.uint32(hashed >> shift), one)]
-                evens[i] += row & even
-                odds[i] += (row >> eight) & even
+                mixed = np.uint32(np.uint32(indices[i] ^ (indices[i] >> fifteen)) * MIX)
+                indices[i] = max(np.uint32(mixed >> shift), one)
+            for i in range(count):
+                row = table[indices[i]]
+                total[i] += np.uint64(row & even) | np.uint64((row >> eight) & even) << half
 
 
 @njit(cache=True)
@@ -208,11 +215,11 @@ def mark_starts(totals, bias, scale, transitions, starts, ends, windows, inside,
     longest = 0
     for window in windows:
         longest = max(longest, window[1] - window[0])
-    scores, best, mask = np.empty((longest, 4), np.float32), np.empty(4, np.float32), np.uint32(0xFFFF)
+    scores, best, mask = np.empty((longest, 4), np.float32), np.empty(4, np.float32), np.uint64(0xFFFF)
     for start, stop, keep, kept in windows:
         for here in range(start, stop):
             for tag in range(4):
-                total = (totals[tag & 1, here - REACH] >> np.uint32(8 * (tag & 2))) & mask
+                total = (totals[here - REACH] >> np.uint64(8 * (tag & 2) + 32 * (tag & 1))) & mask
                 score = np.float32(np.int32(total) - bias) * scale
                 if here == start and not starts[tag]:
                     score += low
