@@ -19,7 +19,7 @@ class Scores(NamedTuple):
     onward: np.ndarray
 
 
-class PosteriorNetwork:
+class PosteriorNetwork(TaggingNetwork):
     """Computes probabilities and the k best paths from `Scores`.
 
     Args:
@@ -27,25 +27,19 @@ class PosteriorNetwork:
         transitions: `(tags, tags)` float64, from which probabilities are computed.
     """
 
-    few_shapes = False
-
     def __init__(self, scheme: TagScheme, transitions: np.ndarray) -> None:
         self.scheme, self._transitions = scheme, transitions
 
     def marginals(self, scores: Scores) -> np.ndarray:
-        """The posterior probability of every tag, `(rows, time, tags)`."""
         return scores.marginals
 
     def entropies(self, scores: Scores) -> np.ndarray:
-        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
         return self._posterior(scores).entropies()
 
     def span_probabilities(self, scores: Scores, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
-        """As `ConditionalRandomField.span_confidence`."""
         return span_probabilities(self._posterior(scores), self.scheme, spans)
 
     def best_paths(self, scores: Scores, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """As `kcrf.networks.network.TaggingNetwork.best_paths`."""
         return best_sequences(self._posterior(scores), k, self.scheme if self.scheme.types else None)
 
     def _posterior(self, scores: Scores) -> Posterior:
@@ -53,7 +47,7 @@ class PosteriorNetwork:
 
 
 class OnnxTaggingNetwork(PosteriorNetwork):
-    """A `kcrf.networks.network.TaggingNetwork` from an exported file, whose temperature is fixed.
+    """A network from an exported file, whose temperature is fixed.
 
     Args:
         file: The `kcrf.runs.exported.ExportedFile`.
@@ -68,22 +62,18 @@ class OnnxTaggingNetwork(PosteriorNetwork):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Scores]:
-        """As `kcrf.networks.network.TaggingNetwork.decode`; the scores are a `Scores`."""
         inputs = {**inputs, "allowed": allowed, "with_confidences": np.array(with_scores)}
         paths, *scores = (array[:rows] for array in self._file.session.run(["tags", *Scores._fields], inputs))
         return paths, Scores(*scores)
 
 
-class OnnxClassificationNetwork:
-    """A `kcrf.networks.network.ClassificationNetwork` from an exported file."""
-
-    few_shapes = False
+class OnnxClassificationNetwork(ClassificationNetwork):
+    """A network from an exported file."""
 
     def __init__(self, file: ExportedFile) -> None:
         self._file = file
 
     def scores(self, inputs: Arrays) -> np.ndarray:
-        """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""
         return self._file.session.run(["scores"], inputs)[0]
 
 

@@ -22,8 +22,8 @@ _ROWS = 64  # of a batch of emissions
 _IMPOSSIBLE = crf.FORBIDDEN / 2  # a log likelihood below this: the constraints forbid the tags
 
 
-class KerasTaggingNetwork:
-    """A `kcrf.networks.network.KerasNetwork`: a model of emission scores, with its CRF.
+class KerasTaggingNetwork(KerasNetwork):
+    """A network: a model of emission scores, with its CRF.
 
     The `scores` of its methods are the emissions of the model.
 
@@ -57,41 +57,34 @@ class KerasTaggingNetwork:
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `kcrf.networks.network.TaggingNetwork.decode`; the scores are always computed."""
         emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
         if np.isnan(emissions).any():
             raise DivergedError(NOT_FINITE)
         return paths[:rows], emissions[:rows]
 
     def marginals(self, scores: np.ndarray) -> np.ndarray:
-        """The posterior probability of every tag, `(rows, time, tags)`."""
         return ops.convert_to_numpy(self._crf.marginals(scores, self.temperature))
 
     def entropies(self, scores: np.ndarray) -> np.ndarray:
-        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
         return ops.convert_to_numpy(crf.entropy(self._chain(scores)))
 
     def span_probabilities(
         self, scores: np.ndarray, spans: Sequence[Sequence[tuple[Any, ...]]]
     ) -> Sequence[np.ndarray]:
-        """As `ConditionalRandomField.span_confidence`."""
         return self._crf.span_confidence(scores, spans, self.scheme, self.temperature)
 
     def best_paths(self, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
         tags, values = self._crf.top_k(scores, k, self._constraints)
         best = crf.log_likelihood(self._chain(scores), tags[:, 0])  # (rows,)
         tags, values, best = map(ops.convert_to_numpy, (tags, values, best))
         return tags, np.minimum(best[:, None] + (values - values[:, :1]) / self.temperature, 0.0)
 
     def as_teacher(self, constraints: TagScheme | None, temperature: float) -> "KerasTaggingNetwork":
-        """The network whose scores `expected_counts` takes: itself."""
         return self
 
     def expected_counts(
         self, scores: np.ndarray, constraints: TagScheme | None, temperature: float
     ) -> tuple[np.ndarray, ...]:
-        """As `ConditionalRandomField.expected_counts`, arrays."""
         return tuple(map(ops.convert_to_numpy, self._crf.expected_counts(scores, constraints, temperature)))
 
     def chains(self, scores: np.ndarray) -> tuple[crf.Chain, crf.Chain]:
@@ -102,13 +95,11 @@ class KerasTaggingNetwork:
         return self._crf.chain(scores).divided(self.temperature)
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """As `kcrf.networks.network.TrainedNetwork.fit_temperature`."""
         starts = range(0, len(tags), _ROWS)
         parts = [self.emissions({name: x[i : i + _ROWS] for name, x in inputs.items()}) for i in starts]
         self.temperature = best_temperature(self._crf, np.concatenate(parts), tags)
 
     def emissions(self, inputs: Arrays) -> np.ndarray:
-        """The emission scores of a batch, `(batch, time, tags)`."""
         return ops.convert_to_numpy(self.model.predict_on_batch(inputs))
 
 
@@ -134,8 +125,8 @@ def best_temperature(layer: Any, emissions: np.ndarray, tags: np.ndarray) -> flo
     return most_likely_temperature(lambda temperature: likelihoods(temperature).sum())
 
 
-class KerasClassificationNetwork:
-    """A `kcrf.networks.network.ClassificationNetwork`: a model of scores of labels.
+class KerasClassificationNetwork(ClassificationNetwork):
+    """A network: a model of scores of labels.
 
     Args:
         model: The result of `build_classifier`.
@@ -152,7 +143,6 @@ class KerasClassificationNetwork:
         self.model.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
 
     def scores(self, inputs: Arrays) -> np.ndarray:
-        """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""
         return self.model.predict_on_batch(inputs)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from kcrf.chains import Packing
 from kcrf.linear import LinearBatch, LinearModel, log_likelihood
 from kcrf.networks.array_networks import PosteriorNetwork, Scores
-from kcrf.networks.network import Arrays, TaggingNetwork
+from kcrf.networks.network import Arrays, TaggingNetwork, TrainedNetwork
 from kcrf.networks.temperature import FEWEST_TAGS, most_likely_temperature
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunFolder
@@ -19,8 +19,8 @@ from kcrf.runs.setup import Setup
 from kcrf.tags import TagScheme
 
 
-class LinearTaggingNetwork(PosteriorNetwork):
-    """A `kcrf.networks.network.TrainedNetwork` with a `LinearModel`.
+class LinearTaggingNetwork(PosteriorNetwork, TrainedNetwork):
+    """A network with a `LinearModel`.
 
     Args:
         model: The `LinearModel`.
@@ -35,7 +35,6 @@ class LinearTaggingNetwork(PosteriorNetwork):
         self.model, self.temperature = model, temperature
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """As `kcrf.networks.network.TrainedNetwork.fit_temperature`."""
         if np.sum(tags >= 0) >= FEWEST_TAGS:
             masks = inputs["ngrams"][:, :, 0] != 0
             windows = zip(inputs["ngrams"], tags, masks, strict=True)
@@ -46,7 +45,6 @@ class LinearTaggingNetwork(PosteriorNetwork):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Scores | None]:
-        """As `kcrf.networks.network.TaggingNetwork.decode`; the scores are a `Scores`, None if not needed."""
         features = inputs["ngrams"][:rows]  # (rows, time, width)
         mask = features[:, :, 0] != 0  # (rows, time), padding on the right
         lengths = mask.sum(axis=1)
@@ -62,14 +60,12 @@ class LinearTaggingNetwork(PosteriorNetwork):
         return paths, scores
 
     def as_teacher(self, constraints: TagScheme | None, temperature: float) -> "LinearTaggingNetwork":
-        """The same network with other constraints and another temperature, whose posteriors `expected_counts` takes."""
         model = LinearModel(self.scheme, self.model.scores, self.model.transitions, constraints is not None)
         return LinearTaggingNetwork(model, temperature)
 
     def expected_counts(
         self, scores: Scores, constraints: TagScheme | None, temperature: float
     ) -> tuple[np.ndarray, ...]:
-        """The expected count of each tag `(rows, time, tags)` and of each transition `(rows, tags, tags)`."""
         after = np.exp(scores.onward - scores.onward.max(axis=-1, keepdims=True))  # (rows, time, tags)
         moves = np.exp(self._transitions - self._transitions.max(axis=1, keepdims=True))  # (tags, tags)
         totals = np.einsum("ij,btj->bti", moves, after[:, 1:])  # of what may follow each tag, (rows, time - 1, tags)
@@ -78,7 +74,6 @@ class LinearTaggingNetwork(PosteriorNetwork):
         return scores.marginals, moves * np.einsum("bti,btj->bij", before, after[:, 1:])
 
     def emissions(self, inputs: Arrays) -> np.ndarray:
-        """The emission scores of a batch, `(batch, time, tags)`."""
         features = inputs["ngrams"]
         return self.model.emissions(features.reshape(-1, features.shape[2])).reshape(*features.shape[:2], -1)
 

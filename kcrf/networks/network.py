@@ -1,7 +1,8 @@
-"""The protocols of networks, with which taggers and classifiers compute. Needs NumPy only."""
+"""What taggers and classifiers compute with: networks in Keras, linear or in exported files. Needs NumPy only."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -10,94 +11,76 @@ from kcrf.tags import TagScheme
 Arrays = Mapping[str, np.ndarray]
 
 
-class TaggingNetwork(Protocol):
-    """The network of a tagger, in Keras, linear or in an exported file.
+class TaggingNetwork(ABC):
+    """The network of a tagger, in Keras, linear or in an exported file."""
 
-    Attributes:
-        scheme: The `TagScheme`.
-        few_shapes: Whether the network is compiled for each shape of its inputs.
-    """
+    scheme: TagScheme
+    few_shapes = False  # whether the network is compiled for each shape of its inputs
 
-    few_shapes: bool
-
-    @property
-    def scheme(self) -> TagScheme: ...
-
+    @abstractmethod
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Any]:
-        """Computes the best paths, and the scores for the other methods.
+        """Computes the best paths, `(rows, time)`, -1 where masked, and the scores for the other methods.
 
-        Args:
-            inputs: A dict of arrays `(batch, time, ...)`.
-            allowed: `(batch, time, tags)`, 0 for allowed tags and -inf for forbidden ones.
-            rows: The number of rows that are not padding; only these are returned.
-            with_scores: Whether the scores are needed. Defaults to True.
-
-        Returns:
-            Tags `(rows, time)`, -1 where masked, and the scores.
+        `inputs` are `(batch, time, ...)`, `allowed` `(batch, time, tags)` is 0 for allowed tags and -inf for forbidden
+        ones, and only the first `rows` rows are not padding. Without `with_scores`, the scores may be None.
         """
 
+    @abstractmethod
     def marginals(self, scores: Any) -> np.ndarray:
         """The posterior probability of every tag, `(rows, time, tags)`."""
 
+    @abstractmethod
     def entropies(self, scores: Any) -> np.ndarray:
         """The entropy of the tag sequences of each row in nats, `(rows,)`."""
 
+    @abstractmethod
     def span_probabilities(self, scores: Any, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
         """For each row an array with the posterior probability of each span. Spans are in positions."""
 
+    @abstractmethod
     def best_paths(self, scores: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
 
 
-class TrainedNetwork(TaggingNetwork, Protocol):
-    """The network of a tagger in a run folder, in Keras or linear, which can be calibrated and teach.
+class TrainedNetwork(TaggingNetwork):
+    """The network of a tagger in a run folder, in Keras or linear, which can be calibrated and teach."""
 
-    Attributes:
-        model: The Keras model, without an optimizer, or the `kcrf.linear.LinearModel`.
-        temperature: All scores are divided by it before probabilities are computed.
-    """
+    model: Any  # the Keras model, without an optimizer, or the `kcrf.linear.LinearModel`; do not save it
+    temperature: float  # all scores are divided by it before probabilities are computed
 
-    model: Any
-    temperature: float
-
+    @abstractmethod
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """Sets the temperature that maximizes the likelihood of the tags of a validation set.
+        """Sets the temperature that maximizes the likelihood of the tags `(windows, time)` of a validation set.
 
-        Args:
-            inputs: A batch of inputs, a dict of arrays `(windows, time, ...)`.
-            tags: `(windows, time)`, -1 for unknown tags. With fewer than 1,000 known tags, the temperature is 1.
+        Negative tags are unknown. With fewer than 1,000 known tags, the temperature is 1.
         """
 
+    @abstractmethod
     def emissions(self, inputs: Arrays) -> np.ndarray:
         """The emission scores of a batch, `(batch, time, tags)`."""
 
+    @abstractmethod
     def as_teacher(self, constraints: TagScheme | None, temperature: float) -> "TrainedNetwork":
         """The network whose scores `expected_counts` takes, with the same constraints and temperature."""
 
+    @abstractmethod
     def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:
-        """As `ConditionalRandomField.expected_counts`, arrays."""
+        """As `ConditionalRandomField.expected_counts`: of tags `(rows, time, tags)`, of steps `(rows, tags, tags)`."""
 
 
-class KerasNetwork(TrainedNetwork, Protocol):
-    """The network of a tagger in Keras, which can also be trained.
+class KerasNetwork(TrainedNetwork):
+    """The network of a tagger in Keras, which can also be trained."""
 
-    Attributes:
-        crf: The `ConditionalRandomField` of the model, or None.
-    """
-
-    crf: Any
+    crf: Any  # the `ConditionalRandomField` of the model, or None
 
 
-class ClassificationNetwork(Protocol):
-    """The network of a classifier, in Keras or in an exported file.
+class ClassificationNetwork(ABC):
+    """The network of a classifier, in Keras or in an exported file."""
 
-    Attributes:
-        few_shapes: Whether the network is compiled for each shape of its inputs.
-    """
+    few_shapes = False  # whether the network is compiled for each shape of its inputs
 
-    few_shapes: bool
-
+    @abstractmethod
     def scores(self, inputs: Arrays) -> np.ndarray:
         """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""
