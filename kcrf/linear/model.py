@@ -27,13 +27,9 @@ def sums_of_rows(table: np.ndarray, features: np.ndarray) -> np.ndarray:
 
 
 class LinearModel:
-    """Scores of n-gram features for each tag, and the transitions between tags.
+    """Scores of n-gram features for each tag, `(buckets, tags)`, and the transitions between tags without their rules.
 
-    Args:
-        scheme: The `TagScheme`.
-        scores: `(buckets, tags)` float32. Bucket 0 stands for no feature, and its scores are 0. Or `Quantized` scores.
-        transitions: `(tags, tags)` float64, without the rules of the scheme.
-        constraints: Whether paths must follow the rules of the scheme. Defaults to True.
+    Bucket 0 stands for no feature, and its scores are 0. With `constraints`, paths must follow the rules of the scheme.
 
     >>> from kcrf.tags import bmes
     >>> model = LinearModel.new(bmes(), buckets=8)
@@ -87,11 +83,7 @@ class LinearModel:
     def from_arrays(
         cls, arrays: Mapping[str, np.ndarray], scheme: TagScheme, constraints: bool | None = True
     ) -> "LinearModel":
-        """The model with the arrays that `arrays` returned.
-
-        Raises:
-            ValueError: An array is missing or does not fit the scheme.
-        """
+        """The model with the arrays that `arrays` returned."""
         size = len(scheme)
         shapes = {name: arrays[name].shape if name in arrays else () for name in ("scores", "scale", "transitions")}
         if shapes["transitions"] != (size, size) or shapes["scores"][1:] != (size,) or shapes["scale"] != ():
@@ -105,11 +97,7 @@ class LinearModel:
         return cls(scheme, (arrays["scores"], scale), arrays["transitions"].astype("float64"), constraints)
 
     def constrained_transitions(self, constraints: bool | None = None) -> np.ndarray:
-        """The transitions `(tags, tags)`, `FORBIDDEN` where the scheme does not allow them.
-
-        Args:
-            constraints: Whether the rules of the scheme apply. Defaults to None: as for the model.
-        """
+        """The transitions `(tags, tags)`, `FORBIDDEN` where the scheme does not allow them."""
         constraints = self.constraints if constraints is None else constraints
         return np.where(self.scheme.allowed_transitions | (not constraints), self.transitions, FORBIDDEN)
 
@@ -124,13 +112,7 @@ class LinearModel:
         return sums_of_rows(self.scores, features)
 
     def best_tags(self, emissions: np.ndarray, packing: Packing, constraints: bool | None = None) -> np.ndarray:
-        """The tags of the best path of each sequence, `(positions,)`.
-
-        Args:
-            emissions: `(positions, tags)`.
-            packing: Where the sequences are.
-            constraints: Whether the path must follow the rules of the scheme. Defaults to None: as for the model.
-        """
+        """The tags of the best path of each sequence, `(positions,)`."""
         emissions = np.array(emissions)
         self.forbid(emissions, packing, constraints)
         return best_paths(emissions, self.constrained_transitions(constraints), packing)
@@ -138,15 +120,7 @@ class LinearModel:
     def posterior(
         self, emissions: np.ndarray, packing: Packing, temperature: float = 1.0
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The arrays of a `kcrf.chains.Posterior`.
-
-        Args:
-            emissions, packing: As for `best_tags`.
-            temperature: All scores are divided by it. Defaults to 1.
-
-        Returns:
-            `Counts.marginals` and `Counts.onward`.
-        """
+        """The arrays of a `kcrf.chains.Posterior`."""
         emissions = emissions.astype("float64") / temperature
         self.forbid(emissions, packing)
         transitions = self.constrained_transitions() / temperature

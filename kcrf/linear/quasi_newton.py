@@ -23,19 +23,9 @@ def minimize(
     tolerance: float = 1e-4,
     on_iteration: Callable[[int], object] | None = None,
 ) -> tuple[np.ndarray, float]:
-    """The minimum of `function(x) + l1 * sum(abs(x))`.
+    """The minimum of `function(x) + l1 * sum(abs(x))`: the point and the value there.
 
-    Args:
-        function: Takes `x` and returns `(value, gradient)`: a float, and `(size,)` float64.
-        x: The starting point, `(size,)` float64.
-        l1: The weight of the penalty. Defaults to 0.
-        iterations: The maximum number of iterations. Defaults to 100.
-        tolerance: Stops when the last ten iterations have improved the objective by less than this fraction of it.
-            Defaults to 1e-4.
-        on_iteration: Called with the number of each iteration, from 0. Defaults to None.
-
-    Returns:
-        `(x, objective)`: the best point, and the value there with the penalty.
+    Stops when the last ten iterations have improved the objective by less than the fraction `tolerance`.
 
     >>> minimum, _ = minimize(lambda x: (((x - [3.0, 0.5]) ** 2).sum() / 2, x - [3.0, 0.5]), np.zeros(2), l1=1.0)
     >>> minimum.round(4).tolist()

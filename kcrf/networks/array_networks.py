@@ -20,12 +20,7 @@ class Scores(NamedTuple):
 
 
 class PosteriorNetwork(TaggingNetwork):
-    """Computes probabilities and the k best paths from `Scores`.
-
-    Args:
-        scheme: The `TagScheme`.
-        transitions: `(tags, tags)` float64, from which probabilities are computed.
-    """
+    """Computes probabilities and the k best paths from `Scores`."""
 
     def __init__(self, scheme: TagScheme, transitions: np.ndarray) -> None:
         self.scheme, self._transitions = scheme, transitions
@@ -47,13 +42,7 @@ class PosteriorNetwork(TaggingNetwork):
 
 
 class OnnxTaggingNetwork(PosteriorNetwork):
-    """A network from an exported file, whose temperature is fixed.
-
-    Args:
-        file: The `kcrf.runs.exported.ExportedFile`.
-        scheme: The `TagScheme`.
-        transitions: `(tags, tags)` float64, from which probabilities are computed.
-    """
+    """A network from an exported file, whose temperature is fixed."""
 
     def __init__(self, file: ExportedFile, scheme: TagScheme, transitions: np.ndarray) -> None:
         super().__init__(scheme, transitions)

@@ -26,16 +26,6 @@ class KerasTaggingNetwork(KerasNetwork):
     """A network: a model of emission scores, with its CRF.
 
     The `scores` of its methods are the emissions of the model.
-
-    Args:
-        model: The result of `build_network`.
-        scheme: The `TagScheme`.
-        temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
-
-    Attributes:
-        model: The model, without an optimizer. Do not save it.
-        crf: Its `ConditionalRandomField`, or None.
-        few_shapes: Whether the model is compiled for each shape of its inputs.
     """
 
     few_shapes = COMPILES_SHAPES
@@ -104,16 +94,7 @@ class KerasTaggingNetwork(KerasNetwork):
 
 
 def best_temperature(layer: Any, emissions: np.ndarray, tags: np.ndarray) -> float:
-    """The temperature from 0.5 to 4 under which tags are most probable.
-
-    Args:
-        layer: The `ConditionalRandomField`.
-        emissions: The output of the layer, `(batch, time, tags)`.
-        tags: `(batch, time)`, negative for unknown tags.
-
-    Returns:
-        A float with two decimals; 1 if there are fewer than 1,000 known tags.
-    """
+    """The temperature from 0.5 to 4 under which tags are most probable."""
 
     def likelihoods(temperature: float) -> np.ndarray:
         return ops.convert_to_numpy(crf.log_likelihood(layer.chain(emissions).divided(temperature), tags))
@@ -126,15 +107,7 @@ def best_temperature(layer: Any, emissions: np.ndarray, tags: np.ndarray) -> flo
 
 
 class KerasClassificationNetwork(ClassificationNetwork):
-    """A network: a model of scores of labels.
-
-    Args:
-        model: The result of `build_classifier`.
-
-    Attributes:
-        model: The model, without an optimizer. Do not save it.
-        few_shapes: Whether the model is compiled for each shape of its inputs.
-    """
+    """A network: a model of scores of labels."""
 
     few_shapes = COMPILES_SHAPES
 

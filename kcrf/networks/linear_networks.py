@@ -20,15 +20,7 @@ from kcrf.tags import TagScheme
 
 
 class LinearTaggingNetwork(PosteriorNetwork, TrainedNetwork):
-    """A network with a `LinearModel`.
-
-    Args:
-        model: The `LinearModel`.
-        temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
-
-    Attributes:
-        model: The `LinearModel`.
-    """
+    """A network with a `LinearModel`."""
 
     def __init__(self, model: LinearModel, temperature: float = 1.0) -> None:
         super().__init__(model.scheme, model.constrained_transitions() / temperature)

@@ -15,9 +15,6 @@ def most_likely_temperature(log_likelihood: Callable[[float], float]) -> float:
     The log likelihood is concave in 1 / temperature, so there is one maximum. The temperature does not change the best
     path.
 
-    Args:
-        log_likelihood: A function from a temperature to a number.
-
     >>> most_likely_temperature(lambda temperature: -((1 / temperature - 0.5) ** 2))
     2.0
     """
