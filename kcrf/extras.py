@@ -8,13 +8,6 @@ from contextlib import contextmanager
 def needs_extra(extra: str, what: str) -> Iterator[None]:
     """Turns a missing package into an error that says how to install it.
 
-    Args:
-        extra: The extra of kcrf with the package.
-        what: The subject of the message, such as "kcrf serve".
-
-    Raises:
-        ImportError: A package that is imported in the block is missing.
-
     >>> with needs_extra("serve", "kcrf serve"):
     ...     import no_such_package
     Traceback (most recent call last):

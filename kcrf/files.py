@@ -52,19 +52,7 @@ def try_lock(file: IO[Any]) -> bool:
 
 
 def write_aside(path: Path, write: Callable[[Path], object], room: int = 0, aside: Path | None = None) -> None:
-    """Writes a file in another place and renames it when it is complete. After an error, `path` is as it was.
-
-    Args:
-        path: A `pathlib.Path`.
-        write: A function that receives a path and writes the file.
-        room: The number of bytes that must be free on the disk before `write` is called, if `write` would crash on a
-            full disk. Defaults to 0.
-        aside: The path of the incomplete file, on the same disk; a file there is lost. Defaults to `.new.NAME` beside
-            `path`.
-
-    Raises:
-        OSError: The file cannot be written. `filename` is its name.
-    """
+    """Writes a file in another place and renames it when it is complete. After an error, `path` is as it was."""
     if path.exists() and not path.is_file():
         write(path)  # a device or a pipe, as /dev/stdout
         return
@@ -122,16 +110,7 @@ def existing_file(path: Path) -> Path:
 
 
 def parse_json(where: object, text: str, kind: type = dict) -> Any:
-    """Parses JSON.
-
-    Args:
-        where: The file, or the file and the line, for the message.
-        text: The JSON.
-        kind: The expected type of the value: `dict`, or `object` for any. Defaults to `dict`.
-
-    Raises:
-        ValueError: It is no JSON, is nested too deep, or is of another type.
-    """
+    """Parses JSON."""
     needed = "JSON" if kind is object else f"a JSON {'object' if kind is dict else kind.__name__}"
     try:
         value = json.loads(text)
@@ -143,11 +122,7 @@ def parse_json(where: object, text: str, kind: type = dict) -> Any:
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The object in a JSON file, a dict. Lone surrogates, which vocabularies may hold, are accepted.
-
-    Raises:
-        ValueError: The file holds no JSON object; names the file.
-    """
+    """The object in a JSON file, a dict. Lone surrogates, which vocabularies may hold, are accepted."""
     try:
         text = Path(path).read_bytes().decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
@@ -156,14 +131,7 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def finite_number(where: object, name: str, value: Any, above: float | None = None) -> float:
-    """Checks a number that was read from the file of a model.
-
-    Args:
-        where: The file, for the message.
-        name: What the number is.
-        value: The value.
-        above: The number that it must exceed. Defaults to None: any finite number.
-    """
+    """Checks a number that was read from the file of a model."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or above is not None and value <= above:
         needed = "a finite number" + ("" if above is None else f" above {above:g}")
@@ -172,11 +140,7 @@ def finite_number(where: object, name: str, value: Any, above: float | None = No
 
 
 def read_arrays(path: str | os.PathLike[str]) -> "dict[str, np.ndarray]":
-    """The arrays of a file of `numpy.savez`, by name. Sizes are checked before memory is allocated.
-
-    Raises:
-        ValueError: The file is damaged, holds Python objects, or unpacks to far more than its size. Names the file.
-    """
+    """The arrays of a file of `numpy.savez`, by name. Sizes are checked before memory is allocated."""
     most = _MOST_GROWTH * Path(path).stat().st_size + _ROOM
     try:
         with zipfile.ZipFile(path) as archive:

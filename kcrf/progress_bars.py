@@ -12,11 +12,7 @@ if TYPE_CHECKING:  # rich is slow to import
 
 
 def bar(*done: "ProgressColumn") -> "Progress":
-    """A rich progress bar on standard error; hidden if standard error is not a terminal.
-
-    Args:
-        done: The columns after the bar that show the progress. Defaults to "M/N".
-    """
+    """A rich progress bar on standard error; hidden if standard error is not a terminal."""
     from rich import progress
     from rich.console import Console
 

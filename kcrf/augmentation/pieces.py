@@ -24,10 +24,6 @@ class Piece(NamedTuple):
 def pieces_of(text: str, spans: Any = None) -> tuple[list[Piece], str]:
     """The pieces of a text, and the text after the last piece.
 
-    Args:
-        spans: The `(start, end)` of each piece. Defaults to None: the spans of `token_spans`, where each character of a
-            language without spaces is a piece.
-
     >>> pieces_of("A cat. ")
     ([Piece(gap='', text='A'), Piece(gap=' ', text='cat'), Piece(gap='', text='.')], ' ')
     """
@@ -78,9 +74,6 @@ def gap_between(before: str, after: str) -> str:
 
 def group_words(pieces: Sequence[Piece], is_word: Callable[[str], bool], longest: int) -> list[tuple[int, int]]:
     """Groups adjacent pieces that form a word of a dictionary. The longest match wins.
-
-    Returns:
-        A list of `(start, stop)`, which cover all pieces.
 
     >>> group_words(pieces_of("大学生活")[0], {"大学", "生活"}.__contains__, 2)
     [(0, 2), (2, 4)]

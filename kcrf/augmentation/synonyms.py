@@ -51,11 +51,7 @@ class Synonyms:
 
 
 class _NearestNeighbors(Synonyms):
-    """The nearest neighbors of each word, by the cosine of their vectors.
-
-    Args:
-        vectors: `(words, features)`.
-    """
+    """The nearest neighbors of each word, by the cosine of their vectors."""
 
     def __init__(self, words: list[str], vectors: np.ndarray) -> None:
         super().__init__()

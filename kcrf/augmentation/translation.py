@@ -14,18 +14,6 @@ def back_translate(examples: Sequence[Example], command: str) -> list[list[Examp
 
     Translating a text into another language and back gives a text with the same meaning in other words.
 
-    Args:
-        examples: List of `kcrf.corpora.Example`.
-        command: A shell command that reads texts from standard input, one per line, and writes the same number of lines
-            to standard output: the n-th line is the back-translation of the n-th text. Before that, line breaks inside
-            a text are replaced by spaces.
-
-    Returns:
-        For each example a list with its paraphrase. The list is empty if the translation is empty or is the same text.
-
-    Raises:
-        ValueError: The command fails, or writes a different number of lines; or a text cannot be encoded in UTF-8.
-
     >>> from kcrf.corpora import Example
     >>> back_translate([Example("a fine film", "good")], "sed s/fine/good/")
     [[Example(text='a good film', label='good', text_b=None, source='')]]

@@ -35,14 +35,6 @@ def load_crf_weights(
 
     Only the scores of the CRF are loaded, not a projection in the same layer, as TensorFlow Addons has it.
 
-    Args:
-        layer: A built `ConditionalRandomField`, or `MaximumEntropyMarkovModel` for bert4keras' MEMM, of the same sizes.
-        source: A mapping from names to arrays (a torch `state_dict` is one), or the path of a weight file of Keras 2 or
-            of whatever `kcrf.checkpoints.open_checkpoint` opens.
-        kind: The library: "bert4keras", "tfa" or "pytorch-crf".
-        lr_multiplier: Required for "bert4keras", and only for it: the multiplier that its layer had.
-        prefix: Only names that begin with this are read, for sources with several CRFs. Defaults to "".
-
     >>> from kcrf.layers import ConditionalRandomField
     >>> layer = ConditionalRandomField(lr_multiplier=10)
     >>> layer.build((None, None, 2))

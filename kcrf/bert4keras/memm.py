@@ -67,10 +67,6 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
 
     Masks, losses, metrics and decoders are those of `ConditionalRandomField`. An unknown (negative) tag has no loss,
     and its neighbors are scored as at the edge of a sentence.
-
-    Args:
-        lr_multiplier, transition_initializer: As in `ConditionalRandomField`.
-        hidden_dim: The rank of the transitions `l_trans @ r_trans.T`, useful for many tags. Defaults to None: full.
     """
 
     def __init__(

@@ -19,15 +19,6 @@ class GlobalPointer(Layer):
     A span is predicted where its score is above 0. Masked positions have the score -inf. Train it with
     `kcrf.backend.multilabel_categorical_crossentropy` or its sparse form, over all pairs of a head.
 
-    Args:
-        heads: The number of kinds of spans.
-        head_size: The size of queries and keys, an even number.
-        RoPE: Whether queries and keys are rotated by their positions, as in Su et al., 2021, "RoFormer",
-            https://arxiv.org/abs/2104.09864. Defaults to `True`.
-        use_bias: Whether the dense layers inside have a bias. Defaults to `True`.
-        tril_mask: Whether spans that end before they begin have the score -inf. Defaults to `True`.
-        kernel_initializer: Defaults to "lecun_normal".
-
     Example:
 
     >>> tuple(GlobalPointer(heads=2, head_size=4)(ops.ones((1, 5, 3))).shape)

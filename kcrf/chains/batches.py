@@ -11,13 +11,7 @@ Results = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Batch:
-    """The real positions of a batch as sequences without gaps, with the scores of starts and ends in the emissions.
-
-    Args:
-        emissions: `(batch, time, tags)`.
-        mask: `(batch, time)` bool.
-        scores: `(tags + 2, tags)`, the transitions, the starts and the ends.
-    """
+    """The real positions of a batch as sequences without gaps, with the scores of starts and ends in the emissions."""
 
     def __init__(self, emissions: np.ndarray, mask: np.ndarray, scores: np.ndarray) -> None:
         self.mask, self.shape, lengths = mask, emissions.shape, mask.sum(axis=1)

@@ -189,16 +189,7 @@ def _fill(settings: dict[str, Any], config_path: Source, arguments: Collection[s
 
 
 def read_config(source: Source, model: str | None = None) -> dict[str, Any]:
-    """Reads the entries of a configuration, and checks that they describe a supported model.
-
-    Args:
-        source: A configuration file, a folder that contains one, a dict of the entries, or None for no entries.
-        model: The expected family, one of `FAMILIES`. A file that names another family decides, and a line says so.
-            Defaults to None: any family.
-
-    Returns:
-        A dict of entries with BERT's names. Its `model_type` is the family.
-    """
+    """Reads the entries of a configuration, and checks that they describe a supported model."""
     if source is None:
         return {}
     where, config = ("The configuration", dict(source)) if isinstance(source, Mapping) else _read_file(Path(source))

@@ -21,15 +21,7 @@ LARGEST_FIELD = (1 << 29) - 1
 
 
 def read_table(path: Path, data: bytes) -> dict[bytes, bytes]:
-    """Reads all keys and values of a table into a dict of bytes.
-
-    Args:
-        path: The name of the file, for error messages.
-        data: The bytes of the file.
-
-    Raises:
-        ValueError: The table is truncated or corrupt, or is compressed.
-    """
+    """Reads all keys and values of a table into a dict of bytes."""
     if len(data) < FOOTER or struct.unpack("<Q", data[-8:])[0] != MAGIC:
         raise ValueError(f"{path}: truncated or no TensorFlow checkpoint, expected {MAGIC:#x} at the end")
     footer, place = data[-FOOTER:], 0
@@ -117,17 +109,6 @@ def crc32c(data: Any, checksum: int = 0) -> int:
 
 def parse_message(data: bytes, types: Mapping[int, int], repeated: Collection[int] = ()) -> dict[int, Any]:
     """Parses a message into a dict by field number.
-
-    Args:
-        data: The bytes of the message.
-        types: A dict from field number to wire type. Other fields are skipped.
-        repeated: The field numbers that may occur several times; their values are lists. Defaults to none.
-
-    Returns:
-        A dict of ints and bytes by field number. Fields that do not occur are missing.
-
-    Raises:
-        ValueError, IndexError: The message is truncated or malformed, or a field has an unexpected wire type.
 
     >>> parse_message(bytes([0x08, 0x63]), {1: VARINT})
     {1: 99}

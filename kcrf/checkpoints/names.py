@@ -240,9 +240,6 @@ class _RenamedArrays(Mapping[str, Any]):
 def layer_owner(name: str) -> int | str:
     """The part of the model to which an array belongs, from its name in Google's or Hugging Face's style.
 
-    Returns:
-        The index of the transformer layer; "shared" for ALBERT's only layer; "embeddings", "pooler" or "head".
-
     >>> layer_owner("bert/encoder/layer_10/output/dense/kernel"), layer_owner("bert.pooler.dense.weight")
     (10, 'pooler')
     """

@@ -59,12 +59,7 @@ class RawArray:
     checksum: int | None = None
 
     def read(self) -> np.ndarray:
-        """Reads the array into new, aligned memory. bfloat16 is converted to float32.
-
-        Raises:
-            FileNotFoundError: The file no longer exists.
-            ValueError: The file is too short, or its checksum is wrong.
-        """
+        """Reads the array into new, aligned memory. bfloat16 is converted to float32."""
         end = self.offset + self.nbytes
         if existing_file(self.file).stat().st_size < end:
             raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
@@ -98,19 +93,6 @@ def read_tensor_bundle(prefix: str | PathLike[str], object_based: bool = False) 
     """Reads the index of a TensorFlow checkpoint, without TensorFlow.
 
     Every entry is checked first, because TensorFlow's own reader ends the process at a malformed entry.
-
-    Args:
-        prefix: The path without ".index".
-        object_based: Whether to accept a checkpoint of Python objects, whose names are paths of attributes. Defaults to
-            False.
-
-    Returns:
-        A dict from names to `RawArray`. The data files may be missing until an array is read. Tensors of strings are
-        omitted.
-
-    Raises:
-        NeedsTensorFlow: An array is partitioned, or the numbers are big-endian.
-        ValueError: The index is truncated or corrupt, or is that of Python objects and `object_based` is False.
     """
     index = Path(f"{prefix}.index")
     table = _parsed(index, read_table, index, existing_file(index).read_bytes())
@@ -152,11 +134,7 @@ def _parsed(index: Path, parse: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _parse_entry(data: bytes) -> tuple[dict[int, Any], list[Any]]:
-    """Parses a BundleEntryProto: 1 dtype, 2 shape, 3 data file, 4 offset, 5 size, 6 masked checksum, 7 slices.
-
-    Returns:
-        The fields, with the shape as a tuple, and the slices as a list.
-    """
+    """Parses a BundleEntryProto: 1 dtype, 2 shape, 3 data file, 4 offset, 5 size, 6 masked checksum, 7 slices."""
     entry = parse_message(data, ENTRY, repeated=(7,))
     if entry.get(1) not in {*DTYPES, STRING}:
         raise ValueError(f"data type {entry.get(1)}, expected a number type")
@@ -200,9 +178,6 @@ def _check_entries(entries: Mapping[str, RawArray]) -> None:
     """Checks that the size of each `RawArray` of a dict fits its shape, and that it lies within its file.
 
     Files may be missing: an array can be described before its file exists.
-
-    Raises:
-        ValueError: A size is wrong. Names the file and the array.
     """
     sizes = {file: file.stat().st_size for file in {entry.file for entry in entries.values()} if file.is_file()}
     for name, entry in entries.items():

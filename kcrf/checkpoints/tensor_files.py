@@ -31,11 +31,7 @@ class LazyArray(NamedTuple):
 
 
 def open_safetensors(path: Path) -> dict[str, LazyArray]:
-    """Opens a safetensors file, or the files that a "model.safetensors.index.json" lists.
-
-    Raises:
-        ValueError: The file is truncated or corrupt, or has a type that NumPy lacks.
-    """
+    """Opens a safetensors file, or the files that a "model.safetensors.index.json" lists."""
     if path.suffix != ".json":
         return _open_safetensors(path)
     parts = _read_weight_map(path)
@@ -73,11 +69,7 @@ def _safetensor(file: Any, name: str, dtype: str, shape: tuple[int, ...]) -> Laz
 
 
 def _read_weight_map(path: Path) -> dict[str, str]:
-    """Reads the `weight_map` of an index file (`model.safetensors.index.json`): a dict from array to file name.
-
-    Raises:
-        ValueError: There is no `weight_map`, or a value is not the name of a file next to the index.
-    """
+    """Reads the `weight_map` of an index file (`model.safetensors.index.json`): a dict from array to file name."""
     parts = read_json(path).get("weight_map")
     if not isinstance(parts, dict):
         raise ValueError(f"{path}: no 'weight_map', expected one from names of arrays to names of files")
@@ -117,12 +109,7 @@ def write_safetensors(
 
 
 def open_torch(path: Path) -> dict[str, LazyArray]:
-    """Opens a file of `torch.save`, or the files that a "pytorch_model.bin.index.json" lists.
-
-    Raises:
-        ImportError: torch is not installed.
-        ValueError: The file is corrupt, has no tensors or other objects than tensors, or has compressed records.
-    """
+    """Opens a file of `torch.save`, or the files that a "pytorch_model.bin.index.json" lists."""
     if path.suffix == ".json":
         files = [existing_file(path.parent / part) for part in sorted(set(_read_weight_map(path).values()))]
         return {name: entry for file in files for name, entry in open_torch(file).items()}

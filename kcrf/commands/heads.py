@@ -69,13 +69,7 @@ HEADS = (
 
 
 def compare_heads(out: str, texts: Sequence[str] = (), heads: Sequence[Head] = HEADS) -> None:
-    """Trains word segmenters on the built-in corpus and prints how they compare.
-
-    Args:
-        out: The folder for their run folders, `transitions.png` and `report.html`.
-        texts: Texts to segment at the end. Defaults to none.
-        heads: `Head`s. Defaults to softmax, CRF x1 and CRF x100.
-    """
+    """Trains word segmenters on the built-in corpus and prints how they compare."""
     console, scheme = Console(), bmes()
     rows, matrices, f1, samples = [], {}, {}, {}
     for head in heads:
@@ -178,15 +172,7 @@ def _show_sentences(run_dir: Path, texts: Sequence[str], console: Console) -> No
 
 
 def marked_sentences(gold: Sequence[list[str]], predicted: Sequence[Any]) -> list[Text]:
-    """Predicted sentences with right words in green, and wrong words in red and brackets above the correct ones.
-
-    Args:
-        gold: Sentences, each a list of words.
-        predicted: The same sentences, as lists of the predicted words.
-
-    Returns:
-        A list of `rich.text.Text`s; the last one says how many words are right.
-    """
+    """Predicted sentences with right words in green, and wrong words in red and brackets above the correct ones."""
     lines, right, total = [], 0, 0
     for correct, words in zip(gold, predicted, strict=True):
         missed, wrong = _words_at_other_places(correct, words), _words_at_other_places(words, correct)

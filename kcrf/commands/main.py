@@ -48,15 +48,7 @@ _ARGUMENT = re.compile(rf"`({'|'.join(_FLAGS)}|column)(=-?\d+)?`")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command. Without arguments, and for `help`, shows the help.
-
-    Args:
-        arguments: A list of strings. Defaults to None: the arguments of the process.
-
-    Returns:
-        The exit status: 0; 2 after an error that the user can mend, with a message on standard error; 130 after
-        Ctrl-C.
-    """
+    """Runs a command. Without arguments, and for `help`, shows the help."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no log messages from TensorFlow, which reads it at its import
     logging.getLogger("tensorflow").setLevel(logging.ERROR)  # no warnings of a trace for each shape: there are few
     options = _parser().parse_args(_with_help(sys.argv[1:] if arguments is None else list(arguments)))

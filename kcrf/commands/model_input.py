@@ -9,13 +9,7 @@ _LONG_TEXT = 8  # letters of another script than ASCII: more than a token has
 
 
 def add_input_options(parser, items="Windows, of up to 128 positions each,", default=None):
-    """Adds the options of a command that uses a model and writes a result for each text.
-
-    Args:
-        parser: The parser of the command.
-        items: What a batch consists of, for the help.
-        default: The model that is used without --model, for the help. Defaults to None: the option is required.
-    """
+    """Adds the options of a command that uses a model and writes a result for each text."""
     add_model_options(parser, items, default)
     add_stream_options(parser)
 
@@ -51,10 +45,6 @@ def checked_input(options, tasks=None):
     """A context with the `Lines` of the input. Checks the options and the run folder first: loading takes much longer.
 
     Sets `options.opened`, the open run folder or exported file, and `options.model_task`, the name of its task.
-
-    Args:
-        options: The options of the command.
-        tasks: The tasks whose models the command may use. Defaults to None: those with this command.
     """
     from kcrf.corpora.lines import check_is_file
     from kcrf.taggers.open_model import check_standard, open_run

@@ -20,14 +20,6 @@ def open_output(options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes], int]
 
     Results are written to a file next to --out whose name ends in `.part`, which replaces --out when all are written.
     After an interruption, --resume continues this file.
-
-    Args:
-        options: The options of the command.
-        in_blocks: Whether a result is a block of lines that ends with an empty line, instead of one line.
-
-    Raises:
-        FileExistsError: There is an output, or a part of one, that is neither replaced nor resumed.
-        BlockingIOError: Another process writes to the output.
     """
     if options.out is None:
         if options.resume:

@@ -41,11 +41,7 @@ def check_unchanged(sources: dict[str, Any], settings: Any) -> None:
 def plan_seeds(
     out: str, settings: Any, sources: dict[str, Any], count: int, overwrite: bool
 ) -> list[tuple[Any, Path, str]]:
-    """Plans the run of each seed.
-
-    Returns:
-        A list of `(settings, run folder, mode)`. The mode is "train", "resume" or "keep".
-    """
+    """Plans the run of each seed."""
     if count < 2:
         raise ValueError(f"--seeds must be at least 2. Received: {count}")
     if (Path(out) / "config.json").is_file():

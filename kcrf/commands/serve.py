@@ -85,12 +85,6 @@ def _serve(options):
 def _named_runs(arguments):
     """The run folders by their names.
 
-    Args:
-        arguments: Strings, each a folder, whose own name is used, or NAME=FOLDER.
-
-    Raises:
-        ValueError: Two have the same name, or a name has characters other than letters, digits and `_.-`.
-
     >>> _named_runs(["runs/pku", "people=runs/3"])
     {'pku': 'runs/pku', 'people': 'runs/3'}
     """

@@ -43,10 +43,6 @@ def add_stream_options(parser):
 class Lines:
     """The lines of a file, decoded one after the other, and how far they have been read.
 
-    Args:
-        source: A binary file.
-        name: Its name in error messages.
-
     Attributes:
         source: The file.
         name: Its name.
@@ -87,18 +83,7 @@ def is_same_file(source, path):
 
 
 def write_results(lines, items, make, options, counted="characters", in_blocks=False):
-    """Writes the result of each item, in their order, to `options.out` or standard output.
-
-    Args:
-        lines: The `Lines` that the items are made of, for the progress.
-        items: Iterable of texts.
-        make: A module-level function that takes the options and returns a function `process(items, on_batch)`. This
-            function returns a string for each item, and calls `on_batch` with a number after each batch.
-        options: The options of the command.
-        counted: The plural of the things that this number counts. Defaults to "characters".
-        in_blocks: Whether a result is a block of lines that ends with an empty line, instead of one line. Defaults to
-            False.
-    """
+    """Writes the result of each item, in their order, to `options.out` or standard output."""
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1. Received: {options.workers}")
     items = iter(items)
@@ -201,13 +186,7 @@ def _work(make, options, items):
 
 
 class Progress:
-    """Shows the progress, the speed and the remaining time: a bar on a terminal, else one line per minute.
-
-    Args:
-        lines: `Lines`; without a size the time left is not known.
-        title: The name of the work.
-        counted: The plural of the counted items.
-    """
+    """Shows the progress, the speed and the remaining time: a bar on a terminal, else one line per minute."""
 
     def __init__(self, lines, title, counted):
         self._lines, self._title, self._counted = lines, title, counted

@@ -91,13 +91,7 @@ def _suggest(options):
 
 
 def _check_count(chosen, total, options):
-    """Raises ValueError if no text was chosen, and prints a note if fewer were chosen than the user wants.
-
-    Args:
-        chosen: The number of chosen texts.
-        total: The number of texts in the input.
-        options: The options of the command.
-    """
+    """Raises ValueError if no text was chosen, and prints a note if fewer were chosen than the user wants."""
     name = options.file or "<stdin>"
     if not total:
         raise ValueError(f"{name}: needs at least one text. Received: none")
@@ -142,12 +136,7 @@ def _on_disk(lines):
 
 
 class _Texts(Sequence):
-    """The texts of an input as a sequence that keeps only their offsets in the file in memory.
-
-    Args:
-        lines: The `Lines`, of a file that can be read twice.
-        options: The options of the command, with `model_task`.
-    """
+    """The texts of an input as a sequence that keeps only their offsets in the file in memory."""
 
     def __init__(self, lines, options):
         from kcrf.tasks import task_of

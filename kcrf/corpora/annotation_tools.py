@@ -44,10 +44,6 @@ def label_studio_task(item: PreAnnotation, confidence: float) -> str:
 
     The predictions are those of the tags `<Text name="text" value="$text"/>` and, for spans, `<Labels name="label"
     toName="text">`, for labels `<Choices name="label" toName="text">`.
-
-    Args:
-        item: The `PreAnnotation`.
-        confidence: The score of the prediction, by which Label Studio can sort: the lowest one is labeled first.
     """
     values: list[tuple[str, dict[str, Any]]] = [
         ("labels", {"start": start, "end": end, "text": item.text[start:end], "labels": [label]})

@@ -23,14 +23,6 @@ def read_standoff(path: FilePath, lines: Sequence[str]) -> list[tuple[int, str, 
     """`(line number, text, spans)` for each line of the text in `x.txt`. A line break in an entity is kept.
 
     Relations, events, attributes and notes are not read.
-
-    Args:
-        path: The `.ann` file.
-        lines: Its lines.
-
-    Raises:
-        FileNotFoundError: There is no text.
-        ValueError: A line is no annotation, or an entity is not at its offsets or has several parts. Names the line.
     """
     text_path = Path(path).with_suffix(".txt")
     if not text_path.exists():

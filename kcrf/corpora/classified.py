@@ -203,12 +203,7 @@ def _has_names_after_all(
 
 
 def _check_order(path: object, rows: Sequence[Sequence[str]]) -> None:
-    """Refuses columns without names whose first one has the labels, or numbers the lines of three.
-
-    Args:
-        path: The file, for the message.
-        rows: A list of cells for each line, all of one length.
-    """
+    """Refuses columns without names whose first one has the labels, or numbers the lines of three."""
     columns = [{cell.strip() for cell in column} for column in zip(*rows, strict=True)]
     if len(rows) < _ENOUGH_LABELS:
         return

@@ -61,11 +61,6 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
     sentence. Some lines are no tokens: names of columns, which a note mentions; the ranges (3-4) and empty nodes (3.1)
     of CoNLL-U in a column that counts tokens; and comments. A comment begins with `#` and white space before the first
     token of a sentence. If it has the usual number of columns and the tag of another line, it is a token.
-
-    Args:
-        path: The file, for messages.
-        lines: Strings without line ends.
-        column: The index of the column of tags. Defaults to -1.
     """
     lines = list(lines)
     if is_conllu(lines):
@@ -172,12 +167,7 @@ def _head(path: object, rows: Sequence[Sequence[str]], token: int, column: int) 
 
 
 def other_column(rows: Sequence[Sequence[str]], column: int) -> str:
-    """The end of an error message that names the column with the tags of entities, if another column has them.
-
-    Args:
-        rows: A list of columns for each line.
-        column: The index of the column.
-    """
+    """The end of an error message that names the column with the tags of entities, if another column has them."""
     if all("," in "".join(cells) for cells in rows):
         return "; tabs or spaces must separate the columns, not commas"
     width = min(map(len, rows))
@@ -240,13 +230,7 @@ def check_one_tag(path: object, number: int, token: str, tag: str) -> None:
 
 
 def check_classes(path: object, tokens: Sequence[str], tags: Sequence[str], first_is_tag: bool) -> None:
-    """Refuses a column of tokens, or of lemmas, in place of classes: nearly as many different ones as tokens.
-
-    Args:
-        path: The file, for the message.
-        tokens, tags: Lists of strings.
-        first_is_tag: Whether the tags may be in the column of the tokens, because there is no third one.
-    """
+    """Refuses a column of tokens, or of lemmas, in place of classes: nearly as many different ones as tokens."""
     words, classes = len(set(tokens)), len(set(tags))
     if classes > max(words, _MOST_EXCHANGED) and first_is_tag:
         advice = "the tags are in the first column, where the tokens must be"

@@ -189,11 +189,7 @@ def _with_one_case(sentences: list[Rows]) -> list[Rows]:
 
 
 def _without_numbers(sentences: Sequence[Rows]) -> tuple[Sequence[Rows], bool]:
-    """Removes the positions at the ends of the tokens, if nearly all have one.
-
-    Returns:
-        The sentences, and whether the tokens had positions.
-    """
+    """Removes the positions at the ends of the tokens, if nearly all have one."""
     bare, numbered, begun = [], 0, 0
     for rows in sentences:
         matches = [_NUMBERED_TOKEN.fullmatch(token) for _, token, _ in rows]
@@ -350,9 +346,6 @@ def _sentence(tokens: Sequence[str], spans: Iterable[Any], unknown: Iterable[Any
 def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, list[tuple[int, int]]]:
     """Joins tokens to a text: with spaces unless next to CJK characters, or without any if `join_all` is true.
 
-    Returns:
-        The text, and the `(start, end)` of each token in it.
-
     >>> join_tokens(["Kim", "in", "上", "海"])
     ('Kim in上海', [(0, 3), (4, 6), (6, 7), (7, 8)])
     """
@@ -370,14 +363,6 @@ def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, lis
 def read_conll_tokens(lines: Iterable[str], name: str = "<stdin>") -> list[Sentence]:
     """The sentences of CoNLL columns without their tags, to be tagged.
 
-    Args:
-        lines: Iterable of strings without line ends. The token is in the same column as for `read_conll`. No other
-            column is needed.
-        name: The name of the file, for messages. Defaults to "<stdin>".
-
-    Returns:
-        A list of `Sentence`s without spans. None of them is empty.
-
     >>> [sentence.text for sentence in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])]
     ['Kim slept', 'Yes']
     """
@@ -393,9 +378,6 @@ def conll_lines(sentence: Sentence) -> list[str]:
     """The CoNLL lines of a `Sentence`, without line ends: a token, a tab and its BIO tag; the last line is empty.
 
     The tag of a token that touches an unknown part is `?`.
-
-    Args:
-        sentence: A `Sentence` with tokens.
 
     >>> conll_lines(Sentence("Kim slept", [(0, 3, "PER")], [(0, 3), (4, 9)]))
     ['Kim\\tB-PER', 'slept\\tO', '']

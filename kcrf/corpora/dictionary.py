@@ -123,16 +123,6 @@ def read_user_dictionary(path: str | PathLike[str]) -> dict[str, tuple[int | Non
 
     They are separated by white space, as in jieba's user dictionaries. Empty lines are skipped. If a word occurs twice,
     the last line is used.
-
-    Args:
-        path: A UTF-8 file.
-
-    Returns:
-        A dict from words to `(count, class)`; each is None if the line lacks it.
-
-    Raises:
-        FileNotFoundError: The file does not exist.
-        ValueError: The file is not UTF-8 or has no word, or a line has more than three columns or the count 0.
     """
     words: dict[str, tuple[int | None, str | None]] = {}
     lines = read_lines(path)

@@ -21,15 +21,7 @@ def _json(
     form: str = "",
     finish: Callable[[Source, list[Any]], list[Any]] = lambda source, texts: texts,
 ) -> Format:
-    """A format of JSON objects.
-
-    Args:
-        name, tasks: As of `Format`.
-        is_of: Whether an object has the format.
-        parse: Reads an object. Errors of a wrong type or a missing member name the line.
-        form: The form of an object, for messages.
-        finish: What is done with all texts of the file, for example to read offsets in one way.
-    """
+    """A format of JSON objects."""
     form = form or f"an object as {name} exports it"
 
     def read(source: Source) -> list[Item]:

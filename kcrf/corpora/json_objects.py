@@ -29,13 +29,6 @@ def json_objects(path: str | PathLike[str], lines: Sequence[str]) -> list[tuple[
 
     A pair of a text and an object, as spaCy's examples are, is an object with the member "text".
 
-    Args:
-        path: The file, for messages.
-        lines: Its lines.
-
-    Raises:
-        ValueError: Something is no JSON object. Names the line.
-
     >>> json_objects("data.json", ['[{"a": 1},', ' {"a": 2}]'])
     [(1, {'a': 1}), (2, {'a': 2})]
     """

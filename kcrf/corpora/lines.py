@@ -59,12 +59,7 @@ def refuse_json(path: object, lines: Sequence[str]) -> None:
 
 
 def check_is_file(path: FilePath) -> None:
-    """Refuses a path where there is no file to read.
-
-    Raises:
-        FileNotFoundError: There is nothing, or the path is a URL.
-        IsADirectoryError: It is a folder.
-    """
+    """Refuses a path where there is no file to read."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: needs a file. Received: a folder")
     if not Path(path).exists():
@@ -74,15 +69,7 @@ def check_is_file(path: FilePath) -> None:
 
 
 def decode_lines(lines: Iterable[bytes], name: object) -> Iterator[str]:
-    """Yields lines of bytes as strings, without line ends and byte order marks.
-
-    Args:
-        lines: An iterable of bytes.
-        name: The name of the file in error messages.
-
-    Raises:
-        ValueError: A line is not UTF-8, or the file is a packed one.
-    """
+    """Yields lines of bytes as strings, without line ends and byte order marks."""
     for number, line in enumerate(lines, 1):
         if number == 1:
             check_is_text(name, line)
@@ -99,10 +86,6 @@ def read_corpus_lines(path: FilePath, lines: Iterable[str] | None = None) -> lis
     """Reads the lines of a corpus, and refuses a `\\r` within a line.
 
     Files of old Macintoshes end their lines in `\\r` alone: all their sentences would be read as one.
-
-    Args:
-        path: The file.
-        lines: Its lines, where they were read before. Defaults to `None`.
     """
     lines = [line.rstrip("\r") for line in (read_lines(path) if lines is None else lines)]
     for number, line in enumerate(lines, 1):
@@ -112,15 +95,7 @@ def read_corpus_lines(path: FilePath, lines: Iterable[str] | None = None) -> lis
 
 
 def check_is_text(name: object, begin: bytes) -> None:
-    """Refuses a packed file, and UTF-16 or UTF-32, by its first bytes.
-
-    Args:
-        name: The name of the file in the message.
-        begin: The first line, bytes.
-
-    Raises:
-        ValueError: It is such a file.
-    """
+    """Refuses a packed file, and UTF-16 or UTF-32, by its first bytes."""
     for magic, (kind, command, stream_command) in _PACKED.items():
         if begin.startswith(magic):
             raise ValueError(
@@ -137,10 +112,6 @@ def check_is_text(name: object, begin: bytes) -> None:
 
 def encoding_hint(name: object, line: bytes) -> str:
     """The command that converts a file to UTF-8, for the end of a message; "" if no encoding fits the line.
-
-    Args:
-        name: The name of the file.
-        line: Bytes that are not UTF-8.
 
     >>> encoding_hint("text.txt", "我们".encode("gbk"))
     '; it looks like GB18030: `iconv -f GB18030 -t UTF-8 text.txt > NEW_FILE` converts it'

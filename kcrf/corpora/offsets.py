@@ -10,15 +10,7 @@ Cut = Callable[[str, int, int], str | None]  # (text, start, end) to the part of
 
 
 def check_offsets(path: object, rows: Sequence[Row]) -> None:
-    """Refuses entities whose own text is not the text at their offsets.
-
-    Args:
-        path: The file, for the message.
-        rows: List of `(line number, text, spans)`, spans as `(start, end, label, text or None)`.
-
-    Raises:
-        ValueError: Names the first line, and the unit that fits all entities of the file, if there is one.
-    """
+    """Refuses entities whose own text is not the text at their offsets."""
     wrong = misplaced(rows)
     if not wrong:
         return
@@ -35,9 +27,6 @@ def check_offsets(path: object, rows: Sequence[Row]) -> None:
 def misplaced(rows: Iterable[Row]) -> list[tuple[int, str, Any]]:
     """The entities whose own text is not the text at their offsets, a list of `(line number, text, span)`.
 
-    Args:
-        rows: List of `(line number, text, spans)`, spans as `(start, end, label, text or None)`.
-
     >>> misplaced([(1, "李雷在", [(0, 2, "PER", "李雷"), (1, 3, "PER", "李雷"), (2, 9, "X", None)])])
     [(1, '李雷在', (1, 3, 'PER', '李雷'))]
     """
@@ -52,9 +41,6 @@ def misplaced(rows: Iterable[Row]) -> list[tuple[int, str, Any]]:
 def fitting_units(rows: Iterable[tuple[str, Sequence[Any]]]) -> list[str]:
     """The units in which all offsets of entities are within their texts and, where they have a text, fit it.
 
-    Args:
-        rows: List of `(text, spans)`, spans as `(start, end, label[, text or None])`.
-
     >>> fitting_units([("😀李雷", [(2, 4, "PER", "李雷")])])
     ['UTF-16 code units']
     """
@@ -63,14 +49,7 @@ def fitting_units(rows: Iterable[tuple[str, Sequence[Any]]]) -> list[str]:
 
 
 def _is_at(cut: Cut, text: str, start: int, end: int, label: str, entity: str | None = None) -> bool:
-    """Whether an entity is within a text and, white space at the edges aside, is its part there.
-
-    Args:
-        cut: A function `(text, start, end)` that returns the part of the text, or None where there is none.
-        text: A string.
-        start, end, label: The entity.
-        entity: Its text. Defaults to `None`: not compared.
-    """
+    """Whether an entity is within a text and, white space at the edges aside, is its part there."""
     part = cut(text, start, end)
     return part is not None and (entity is None or part.strip() == entity.strip())
 
@@ -124,15 +103,7 @@ def from_utf16(text: str, place: int) -> int | None:
 
 
 def trimmed(path: object, rows: Iterable[Row]) -> list[Row]:
-    """Rows without white space at the edges of entities; a note on standard error counts those that had some.
-
-    Args:
-        path: The file, for messages.
-        rows: List of `(line number, text, spans)`, spans as `(start, end, label)`.
-
-    Raises:
-        ValueError: An entity consists of white space. Names the line.
-    """
+    """Rows without white space at the edges of entities; a note on standard error counts those that had some."""
     changed, trimmed_rows = 0, list[Row]()
     for number, text, spans in rows:
         blank = next((span for span in spans if text[slice(*span[:2])].isspace()), None)

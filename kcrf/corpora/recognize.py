@@ -18,11 +18,7 @@ _TASKS = {  # what each task needs, and the function that reads it
 
 
 def read_items(path: FilePath, lines: Sequence[str], task: str) -> list[Item] | None:
-    """Reads a file in one of the formats. Returns None if the file has columns, segmented text or a table.
-
-    Raises:
-        ValueError: The file is of another task, or an object is not as its format has it. Names the line.
-    """
+    """Reads a file in one of the formats. Returns None if the file has columns, segmented text or a table."""
     is_json = begins_json(lines) and (task != "cws" or ":" in "".join(lines))
     source = Source(path, lines, task, json_objects(path, lines) if is_json else ())
     if not is_json and task != "classify":
@@ -44,11 +40,7 @@ def read_items(path: FilePath, lines: Sequence[str], task: str) -> list[Item] | 
 
 
 def tokens_of(path: FilePath, text: Annotated) -> Tagged:
-    """The tokens of a text that has a span for each of its tokens, and the labels of the spans.
-
-    Raises:
-        ValueError: Spans overlap, or a character that is no white space is in no span. Names the line.
-    """
+    """The tokens of a text that has a span for each of its tokens, and the labels of the spans."""
     last = 0
     extents = [(start, end) for start, end, *_ in text.spans]
     for start, end in [*extents, (len(text.text), len(text.text))]:

@@ -77,13 +77,6 @@ def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) ->
     """Reads the words that a segmenter found: segmented text, or JSON lines as `kcrf segment --json` writes them.
 
     A segmenter may be a bad one: text that is not segmented is a note on standard error, not an error.
-
-    Args:
-        path: A UTF-8 file.
-        strip_tags: As for `read_segmented`. Has no effect on words without classes. Defaults to False.
-
-    Returns:
-        A list of words for each line, or for each JSON object.
     """
     lines = read_lines(path)
     if (items := read_items(path, lines, "cws")) is not None:

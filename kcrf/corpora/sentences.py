@@ -80,10 +80,6 @@ def for_each_standard(
 ) -> list[Any]:
     """Calls a function once for each segmentation standard, and returns its values in the order of the sentences.
 
-    Args:
-        sentences: A list of sentences.
-        compute: A function of a standard and the numbers of its sentences. It returns a list with a value for each.
-
     >>> sentences = [Sentence("天", [(0, 1)], standard="pku"), Sentence("地", [(0, 1)], standard="gsd")]
     >>> for_each_standard(sentences * 2, lambda standard, numbers: [(standard, number) for number in numbers])
     [('pku', 0), ('gsd', 1), ('pku', 2), ('gsd', 3)]
@@ -100,12 +96,6 @@ def for_each_standard(
 
 def known_runs(sentences: Iterable[Sequence[tuple[Any, ...]]]) -> list[list[tuple[int, list[Any]]]]:
     """The stretches of known tags of the sentences of a file, without pieces of entities that unknown tags cut off.
-
-    Args:
-        sentences: Lists of (line number, token, tag).
-
-    Returns:
-        For each sentence a list of `(number of the first token, rows)`.
 
     >>> rows = [(1, "Kim", "B-PER"), (2, "Smith", "?"), (3, "Jones", "I-PER"), (4, "slept", "O")]
     >>> known_runs([rows])
@@ -137,10 +127,6 @@ def unknown_parts(rows: Sequence[Any], runs: Iterable[tuple[int, Sequence[Any]]]
 
 def outside_spans(spans: Iterable[Sequence[Any]], parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The parts without what spans cover.
-
-    Args:
-        spans: `(start, end, ...)` in order, without overlaps.
-        parts: A sorted list of `(start, end)` without overlaps.
 
     >>> outside_spans([(2, 4), (6, 9)], [(0, 7), (8, 10)])
     [(0, 2), (4, 6), (9, 10)]

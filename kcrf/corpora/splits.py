@@ -126,9 +126,6 @@ class NearDuplicates:
     Two texts are near-duplicates if at least half of the character trigrams that occur in either of them occur in both
     (their Jaccard similarity is at least 0.5). White space and case do not count.
 
-    Args:
-        texts: The first texts, strings. Defaults to no texts.
-
     >>> seen = NearDuplicates(["The weather will be fine on Monday."])
     >>> "the weather will be fine on Tuesday." in seen, "It will rain on Monday." in seen
     (True, False)

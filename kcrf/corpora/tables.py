@@ -18,21 +18,6 @@ def iterate_texts(
 ) -> Iterator[Any]:
     """Yields the unlabeled texts of a file.
 
-    Args:
-        lines: An iterable of strings.
-        name: The name of the file in error messages.
-        kind: "text": a text per line, or two texts with a tab between them. "table": a text per row, with tabs between
-            columns if the first line has one, else commas. "json": an object per line. Defaults to "text".
-        fields: For a table, the column names of the texts, or column numbers from 0 for a table without names; for
-            JSON, the names of members. Defaults to None: `text` and, for pairs, `text_b`, or other usual names.
-        pairs: Whether to yield pairs. Defaults to False.
-
-    Yields:
-        A string, or a tuple of two strings for pairs.
-
-    Raises:
-        ValueError: A column, a member or a text of a pair is missing. Names the line.
-
     >>> list(iterate_texts(["id,review", '1,"Good, cheap."'], "data.csv", "table", ["review"]))
     ['Good, cheap.']
     """

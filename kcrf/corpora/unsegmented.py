@@ -16,16 +16,7 @@ Line = tuple[int, Sequence[str]]  # its number and its words
 
 
 def check_segmented(path: object, lines: Sequence[Sequence[str]]) -> None:
-    """Refuses text whose words are not separated by spaces.
-
-    Args:
-        path: The file, for the message.
-        lines: A list of words for each line.
-
-    Raises:
-        ValueError: Nearly all lines are without spaces, one sign stands between nearly all words, or spaces separate
-            all characters.
-    """
+    """Refuses text whose words are not separated by spaces."""
     numbered = [(number, words) for number, words in enumerate(lines, 1) if words]
     _check_not_characters(path, numbered)
     sign = _sign_at_words([words for _, words in numbered])

@@ -24,9 +24,6 @@ _MANY = 10  # lines, from which on a different number at the begin of each is an
 def class_sign(words: Sequence[str]) -> tuple[str | None, int]:
     """The sign between words and their classes, and how many of the words have one; `(None, 0)` if most have none.
 
-    Args:
-        words: A list of strings.
-
     >>> class_sign(["今天_t", "天气_n", "好_a"])
     ('_', 3)
     >>> class_sign(["snake_case", "is", "a", "name"])
@@ -58,12 +55,7 @@ def split_class(word: str, sign: str) -> tuple[str, str]:
 
 
 def check_word_classes(path: object, words: Sequence[str], classes: Sequence[str]) -> None:
-    """Refuses probabilities in place of classes, and words with two classes, the first of which would be of the word.
-
-    Args:
-        path: The file, for the message.
-        words, classes: Lists of strings: the words without their last classes, and these classes.
-    """
+    """Refuses probabilities in place of classes, and words that have two classes each."""
     if classes and all(map(_PROBABILITY.fullmatch, classes)):
         raise ValueError(f"{path}: needs words with their classes. Received: probabilities, as {words[0]}/{classes[0]}")
     double = [i for i, word in enumerate(words) if (match := _WORD_WITH_CLASS.fullmatch(word)) and match["sign"]]
@@ -76,10 +68,6 @@ def check_word_classes(path: object, words: Sequence[str], classes: Sequence[str
 
 def without_identifiers(path: object, lines: list[list[str]]) -> list[list[str]]:
     """Lines of words without identifiers. A note on standard error says that they were removed.
-
-    Args:
-        path: The file, for the note.
-        lines: A list of words for each line, with their classes or without; empty lists are blank lines.
 
     >>> lines = [[f"19980101-01-001-{n:03}/m", "迈向/v", "充满/v"] for n in range(1, 11)]
     >>> without_identifiers("pfr.txt", lines)[0]

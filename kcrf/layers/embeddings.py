@@ -183,11 +183,6 @@ class PositionEmbedding(_EmbeddingTable):
 class FirstRowEmbedding(_EmbeddingTable):
     """Adds the first row of a table to every token: ERNIE's embedding of pretraining task 0, or RoBERTa's only segment.
 
-    Args:
-        input_dim: The number of rows. The whole table is kept, so that it can be saved again.
-        output_dim: The size of an embedding.
-        embeddings_initializer: Defaults to zeros.
-
     Example:
 
     >>> tuple(FirstRowEmbedding(input_dim=3, output_dim=4)(np.zeros((2, 5, 4))).shape)

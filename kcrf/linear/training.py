@@ -57,12 +57,7 @@ class LinearBatch:
 
     @classmethod
     def of(cls, windows: Sequence[tuple[np.ndarray, Any]]) -> "LinearBatch":
-        """The batch of some windows.
-
-        Args:
-            windows: A list of `(features, target)`: buckets `(positions, width)`, and tags `(positions,)` or a
-                `SoftTarget`.
-        """
+        """The batch of some windows."""
         buckets, features = np.unique(np.concatenate([rows for rows, _ in windows]), return_inverse=True)
         targets, soft = [target for _, target in windows], None
         if isinstance(targets[0], SoftTarget):
@@ -246,12 +241,6 @@ class PooledTrainer(LinearTrainer):
     2006, "Reducing Weight Undertraining in Structured Discriminative Learning"). A second model is trained without the
     strong features. The average of both, a logarithmic opinion pool (Smith and Osborne, 2006, "Using Gazetteers in
     Discriminative Information Extraction"), is again a linear model.
-
-    Args:
-        trainer: The trainer of the model of all features.
-        other: The trainer of the other model.
-        columns: The columns of the features that the other model has.
-        weight: The weight of the other model in the average, from 0 to 1.
     """
 
     def __init__(self, trainer: LinearTrainer, other: LinearTrainer, columns: Sequence[int], weight: float) -> None:
@@ -278,11 +267,7 @@ class PooledTrainer(LinearTrainer):
 
 
 def loss_and_gradient(model: LinearModel, batch: LinearBatch) -> tuple[float, np.ndarray, np.ndarray]:
-    """The negative log likelihood of a batch, and its gradient.
-
-    Returns:
-        `(loss, score_gradient, transition_gradient)`: a float, `(features, tags)` float32 and `(tags, tags)`.
-    """
+    """The negative log likelihood of a batch, and its gradient."""
     counts, gold = _counts(model, batch)
     error = counts.marginals - gold.marginals  # (positions, tags)
     if compiled_kernels():

@@ -11,13 +11,6 @@ _AT_ONCE = 1 << 22  # numbers drawn at a time, for small memory
 def span_counts(gold: Sequence[Any], predicted: Sequence[Any]) -> np.ndarray:
     """Counts the spans of each sentence.
 
-    Args:
-        gold: One list of spans `(start, end, label)` per sentence.
-        found: The predicted spans, as `gold`. Further members of a span, such as its confidence, are ignored.
-
-    Returns:
-        An integer array `(sentences, 3)`: the numbers of correct, gold and predicted spans.
-
     >>> span_counts([[(0, 1, ""), (1, 3, "")]], [[(0, 1, "", 0.9)]])
     array([[1, 2, 1]])
     """
@@ -37,20 +30,6 @@ def bootstrap_difference(
     taggers is computed on the same samples, since some sentences are hard for both (Berg-Kirkpatrick et al., 2012,
     https://aclanthology.org/D12-1091). If the interval contains 0, other sentences of the same kind might reverse the
     order of the two taggers.
-
-    Args:
-        first: The `span_counts` of the first tagger, `(sentences, 3)`; or `(sentences, groups, 3)`, where the F1 is the
-            mean over groups of sentences, which have counts of 0 in the other groups.
-        second: The `span_counts` of the second tagger, of the same shape.
-        level: The confidence level of the interval, a fraction. Defaults to 0.95.
-        samples: The number of bootstrap samples. Defaults to 2000.
-        seed: The random seed, an int. Defaults to 0.
-
-    Returns:
-        `(difference, low, high)`: F1 of the first minus F1 of the second on all sentences, and its interval.
-
-    Raises:
-        ValueError: There is no sentence, or the taggers have different numbers of sentences.
 
     >>> bootstrap_difference([[1, 1, 1]] * 9, [[0, 1, 1]] * 9)
     (1.0, 1.0, 1.0)
@@ -84,14 +63,6 @@ def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> 
     For the same seed and the same number of sentences, the samples are the same. The F1 of two taggers can therefore be
     subtracted sample by sample.
 
-    Args:
-        counts: The `span_counts` of a tagger, `(sentences, 3)`.
-        samples: The number of bootstrap samples. Defaults to 2000.
-        seed: The random seed, an int. Defaults to 0.
-
-    Returns:
-        A float64 array `(samples,)`.
-
     >>> bootstrap_scores([[1, 1, 1]] * 9, samples=3)
     array([1., 1., 1.])
     """
@@ -106,18 +77,6 @@ def bootstrap_mean(
 
     The interval contains the means of bootstrap samples, each as many numbers drawn with replacement (Efron, 1979).
     With fewer than about 8 numbers, the interval is too narrow.
-
-    Args:
-        values: The numbers, `(count,)`, at least one.
-        level: The confidence level of the interval, a fraction. Defaults to 0.95.
-        samples: The number of bootstrap samples. Defaults to 2000.
-        seed: The random seed, an int. Defaults to 0.
-
-    Returns:
-        `(mean, low, high)`.
-
-    Raises:
-        ValueError: There is no number.
 
     >>> bootstrap_mean([0.5, 0.5, 0.5])
     (0.5, 0.5, 0.5)

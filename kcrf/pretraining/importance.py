@@ -48,11 +48,7 @@ class TaskModel:
         self._model: Any = load_tagger(run_dir)
 
     def importance(self, lines: Sequence[str], words: Sequence[Any]) -> list[np.ndarray]:
-        """The importance of each word.
-
-        Args:
-            words: For each line a list of the `(start, end)` of its words, in characters.
-        """
+        """The importance of each word."""
         if self._finds_important:
             return [
                 np.array([probabilities[start:end].max(initial=0.0) for start, end in spans])

@@ -36,16 +36,6 @@ def choose_positions(
     least
     one.
 
-    Args:
-        candidates: `(time,)` bool, False for special tokens and padding.
-        starts: `(time,)` bool, whether a token begins a word. True for special tokens.
-        importance: `(time,)`, numbers of at least 0, for "selected". Tokens of importance 0 are drawn only after all
-            others. Defaults to None.
-
-    Returns:
-        `(positions, groups)`, integer arrays of the same length: the positions in ascending order, and for each
-        position the number of its span. For the other kinds, each position has its own number.
-
     >>> import numpy as np
     >>> everywhere = np.ones(6, bool)
     >>> starts = np.array([True, False, True, False, True, False])
@@ -122,9 +112,6 @@ def hide(
     80 % of the positions to predict get the mask token, 10 % a random token, and 10 % are unchanged (BERT). All
     positions
     of a span are treated alike (SpanBERT).
-
-    Args:
-        token_ids: `(time,)` ints.
     """
     shown = np.array(token_ids)
     luck = random.random(int(groups.max(initial=-1)) + 1)[groups]  # one draw for each span

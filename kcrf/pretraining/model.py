@@ -13,10 +13,6 @@ def masked_language_model(transformer: Any) -> Any:
 
     Scoring a large vocabulary at every position takes longer than a small encoder, and only 15 % of the positions are
     predicted.
-
-    Returns:
-        A `keras.Model`. Its inputs are those of the encoder and "Predicted-Position", `(batch, predictions)` integers.
-        Its outputs are scores before the softmax, `(batch, predictions, vocabulary)`, float32.
     """
     layers, prefix = transformer.layers, transformer.config["prefix"]
     positions = keras.Input((None,), dtype="int32", name=POSITIONS)

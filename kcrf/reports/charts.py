@@ -32,13 +32,7 @@ def line_chart(
     lines: Mapping[int, Sequence[tuple[float, float]]],
     bands: Mapping[int, Sequence[tuple[float, float, float]]] | None = None,
 ) -> str:
-    """Draws values over epochs, one line for each run. Points show their value as a tooltip.
-
-    Args:
-        title: A description of the values, for screen readers.
-        lines: A dict from the index of a run to `[(epoch, value), ...]`, not empty.
-        bands: A dict from the index of a run to `[(epoch, low, high), ...]`, drawn behind its line. Defaults to none.
-    """
+    """Draws values over epochs, one line for each run. Points show their value as a tooltip."""
     bands = bands or {}
     points = [point for line in [*lines.values(), *bands.values()] for point in line]
     epochs = [epoch for epoch, *_ in points]
@@ -71,13 +65,6 @@ def heat_map(
 
     Illegal cells are crossed out, and framed if they score above a legal one in the same row. Cells have their score as
     a tooltip, and written into them where there is room. Labels wider than a cell are turned by 90 degrees.
-
-    Args:
-        title: What it shows, for screen readers.
-        matrix: `(tags, tags)`. Forbidden cells stay empty.
-        labels: A string per tag.
-        allowed: `(tags, tags)` bool. Defaults to `None`: nothing is crossed out.
-        limit: The absolute value of the full color. Defaults to the largest one in the matrix.
     """
     matrix = np.asarray(matrix, "float64")
     allowed = np.ones(matrix.shape, bool) if allowed is None else np.asarray(allowed)
@@ -114,10 +101,6 @@ def reliability_diagram(title: str, rows: Sequence[Sequence[Any]]) -> str:
     """Draws accuracy by confidence. On the diagonal, confidences are probabilities.
 
     Bars of fewer items are fainter.
-
-    Args:
-        title: What it shows, for screen readers.
-        rows: Those of `kcrf.metrics.calibration`: `(low, high, count, mean confidence, accuracy)`.
     """
     height = WIDTH - LEFT - RIGHT + TOP + BOTTOM  # a square of 0 to 1
     x, y = _scale(0, 1, LEFT, WIDTH - RIGHT), _scale(0, 1, height - BOTTOM, TOP)
@@ -137,12 +120,7 @@ def reliability_diagram(title: str, rows: Sequence[Sequence[Any]]) -> str:
 
 
 def scatter_plot(title: str, points: Sequence[tuple[float, float]]) -> str:
-    """Draws points `(x, y)` in a square with one scale for both axes, and its diagonal.
-
-    Args:
-        title: A description of the values, for screen readers.
-        points: List of pairs of numbers, not empty.
-    """
+    """Draws points `(x, y)` in a square with one scale for both axes, and its diagonal."""
     height = WIDTH - LEFT - RIGHT + TOP + BOTTOM
     values = [value for point in points for value in point]
     ticks = _ticks(min(values), max(values))
@@ -155,12 +133,7 @@ def scatter_plot(title: str, points: Sequence[tuple[float, float]]) -> str:
 
 
 def box_plot(title: str, groups: Mapping[str, Sequence[float]]) -> str:
-    """Draws the spread of numbers: a box from quartile to quartile with a line at the median, and all points.
-
-    Args:
-        title: A description of the values, for screen readers.
-        groups: A dict from the name of a box to its numbers, not empty. The boxes have numbers in the picture, from 1.
-    """
+    """Draws the spread of numbers: a box from quartile to quartile with a line at the median, and all points."""
     row, values = 34, [value for numbers in groups.values() for value in numbers]
     ticks = _ticks(min(values), max(values))
     x = _scale(min(ticks[0], *values), max(ticks[-1], *values), LEFT, WIDTH - RIGHT)

@@ -14,12 +14,7 @@ IGNORED = ("seed", "mean", "deviation", "temperature")  # but for the seed, they
 
 
 def why_not_comparable(runs: Sequence[RunRecord], part: str) -> str | None:
-    """The reason why the scores of a set cannot be compared, a sentence; `None` if they can.
-
-    Args:
-        runs: A list of `RunRecord`s.
-        part: "valid" or "test".
-    """
+    """The reason why the scores of a set cannot be compared, a sentence; `None` if they can."""
     runs = [run for run in runs if part in (run.scores or {})]
     tasks = sorted({str(run.settings.get("task")) for run in runs})
     if len(tasks) > 1:
@@ -49,17 +44,7 @@ def _gold(run: RunRecord) -> int:
 def differences_from_the_best(
     runs: Mapping[str, RunRecord], part: str
 ) -> list[tuple[str, str, int, tuple[float, float, float]]]:
-    """Compares the run with the largest F1, or accuracy, with each of the others, by the texts of their predictions.
-
-    Args:
-        runs: A dict of `RunRecord`s by name, which can be compared.
-        part: "valid" or "test".
-
-    Returns:
-        A list of `(best name, name, sentences, (difference, low, high))`; see
-        `kcrf.metrics.bootstrap.bootstrap_difference`.
-        Empty if fewer than two runs have predictions of this part, and for numbers.
-    """
+    """Compares the run with the largest F1, or accuracy, with each of the others, by the texts of their predictions."""
     counts = {
         name: _counts(run.predictions)
         for name, run in runs.items()

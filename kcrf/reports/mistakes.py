@@ -47,13 +47,6 @@ def frequent_mistakes(sentences: Iterable[Mapping[str, Any]]) -> list[Mistake]:
 
     Spans of gold and prediction that differ and overlap, directly or through others, are one mistake.
 
-    Args:
-        sentences: Dicts of `text`, `gold` with spans `(start, end, label)` and `found` with spans `(start, end, label,
-            confidence)`; labels are "" for words.
-
-    Returns:
-        A list of `Mistake`.
-
     >>> gold, predicted = [(0, 2, ""), (2, 4, "")], [(0, 4, "", 0.75)]
     >>> mistake, = frequent_mistakes([{"text": "北京大学", "gold": gold, "found": predicted}])
     >>> mistake.kind, mistake.gold, mistake.predicted, mistake.confidence

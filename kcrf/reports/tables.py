@@ -68,13 +68,7 @@ def format_value(value: Any) -> str:
 
 
 def score_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Makes a rich table of scores: floats with four digits, None as a dash.
-
-    Args:
-        title: The line above the table.
-        columns: A list of headings.
-        rows: A list of rows, each a list of as many values; the first is the name of the row.
-    """
+    """Makes a rich table of scores: floats with four digits, None as a dash."""
     table = Table(title=Text(title), title_justify="left")  # Text, since rich reads brackets in a string as markup
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
@@ -84,13 +78,7 @@ def score_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
 
 def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
-    """Makes a rich table of the scores of several parts of a corpus; also of each type of entity, label or standard.
-
-    Args:
-        title: The line above the table.
-        parts: A dict from the name of a set to its scores, as a function of `kcrf.metrics` such as `entity_scores`
-            returns them.
-    """
+    """Makes a rich table of the scores of several parts of a corpus; also of each type of entity, label or standard."""
     keys, rows = columns_of(parts), []
     for name, scores in parts.items():
         rows.append([f"{name} mean" if "standards" in scores else name, *map(scores.get, keys)])
@@ -117,13 +105,7 @@ def columns_of(parts: Mapping[str, dict[str, Any]]) -> Sequence[str]:
 
 
 def transition_table(title: str, transitions: np.ndarray, scheme: TagScheme) -> Table:
-    """Makes a rich table of a transition matrix, from row to column; illegal cells are marked by an x.
-
-    Args:
-        title: The line above the table.
-        transitions: `(tags, tags)`.
-        scheme: The `TagScheme` whose labels and rules it follows.
-    """
+    """Makes a rich table of a transition matrix, from row to column; illegal cells are marked by an x."""
     table = Table(title=title, title_justify="left", caption="x: illegal")
     table.add_column("from \\ to")
     for label in scheme.labels:
@@ -145,17 +127,7 @@ def _cell(score: float, legal: bool, lowest_legal: float) -> Text:
 
 
 def transition_heat_map(matrices: Mapping[str, np.ndarray], scheme: TagScheme | None, path: Any) -> None:
-    """Draws transition matrices side by side into a picture, with illegal cells crossed out.
-
-    Args:
-        matrices: A dict from titles to `(tags, tags)` arrays, on one scale, symmetric around 0. Forbidden cells stay
-            white.
-        scheme: The `TagScheme` whose labels and rules they follow. `None`: labels are numbers, nothing is crossed out.
-        path: The file, whose ending determines the format ("matrix.png"); or a binary file object, which gets a PNG.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
+    """Draws transition matrices side by side into a picture, with illegal cells crossed out."""
     with needs_extra("reports", "Drawing"):
         from matplotlib.figure import Figure
     tags = max(map(len, matrices.values()))

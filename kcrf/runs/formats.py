@@ -77,11 +77,7 @@ def read_transitions(path: Path) -> tuple[list[str], np.ndarray | None, dict[str
 
 
 def predictions_text(sentences: Iterable[Sentence], predicted: Iterable[Any]) -> str:
-    """The content of `predictions.jsonl`: a line for each sentence. Words have the label "".
-
-    Args:
-        found: For each sentence a list of `(start, end[, label], probability)`.
-    """
+    """The content of `predictions.jsonl`: a line for each sentence. Words have the label ""."""
     return "".join(f"{json_line(_prediction(*pair))}\n" for pair in zip(sentences, predicted, strict=True))
 
 

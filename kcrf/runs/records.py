@@ -68,12 +68,7 @@ class RunRecord:
 
 
 def last_advice(log: Sequence[Mapping[str, Any]], allowed: np.ndarray | None, transitions: Sequence[Any]) -> str | None:
-    """The advice of a `kcrf.monitor.CRFMonitor` after the last epoch of a log.
-
-    Args:
-        allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
-        transitions: List of `(epoch, matrix)`.
-    """
+    """The advice of a `kcrf.monitor.CRFMonitor` after the last epoch of a log."""
     last = log[-1] if log else {}
     if not {"transition_size", "emission_gap", "lr_multiplier", "suggested_lr_multiplier"} <= last.keys():
         return None
@@ -93,12 +88,7 @@ def _progress(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def read_run(path: str | PathLike[str]) -> RunRecord:
-    """Reads a run folder.
-
-    Raises:
-        FileNotFoundError: The folder has no `config.json`, so it is not a run folder.
-        ValueError: A file is damaged or of a newer version. Names the file and the line.
-    """
+    """Reads a run folder."""
     folder = RunFolder(path)
     about = read_for_reports(folder.existing(CONFIG), folder.read_json(CONFIG))
     labels, allowed, transitions = _read(folder.file(TRANSITIONS), read_transitions) or (None, None, None)

@@ -37,11 +37,7 @@ _HDF5_ITEM = 4096  # bytes that HDF5 needs at least for an array in addition to 
 
 
 class RunWriter(RunFolder):
-    """Reads and writes the files of a run. Use the contexts `create` and `resume` to write a run.
-
-    Args:
-        path: The folder.
-    """
+    """Reads and writes the files of a run. Use the contexts `create` and `resume` to write a run."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -52,17 +48,6 @@ class RunWriter(RunFolder):
         """A context with the writer of a new run.
 
         After an error, an unfinished run is kept only if an epoch was saved; after an interruption it is always kept.
-
-        Args:
-            path: The folder. It is created if it does not exist.
-            overwrite: Whether a complete run in the folder is replaced when the new run is complete. Defaults to False:
-                an
-                error.
-
-        Raises:
-            FileExistsError: `path` is a file, a folder with other files, or a folder with a complete run.
-            PermissionError: The run would replace another run, and the parent folder is not writable.
-            BlockingIOError: Another process trains into the folder.
         """
         home = Path(path)
         if home.exists() and not home.is_dir():
@@ -88,12 +73,7 @@ class RunWriter(RunFolder):
     @classmethod
     @contextmanager
     def resume(cls, path: str | os.PathLike[str]) -> Iterator["RunWriter"]:
-        """A context with the writer of an interrupted run.
-
-        Raises:
-            FileNotFoundError: There is no interrupted run.
-            BlockingIOError: Its process is still training.
-        """
+        """A context with the writer of an interrupted run."""
         home = Path(path)
         _settle_missing(home)
         if not home.is_dir():
@@ -126,12 +106,7 @@ class RunWriter(RunFolder):
         self._write_aside(WEIGHTS, model.save_weights, room)
 
     def save_state(self, progress: Any, arrays: Iterable[np.ndarray]) -> None:
-        """Writes the state of training, from which it can be resumed.
-
-        Args:
-            progress: Plain values.
-            arrays: List of arrays.
-        """
+        """Writes the state of training, from which it can be resumed."""
         text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
         numbered = {str(number): array for number, array in enumerate(arrays)}
         self._write_aside(STATE, lambda path: np.savez(path, progress=text, **numbered))  # type: ignore[arg-type]

@@ -37,13 +37,6 @@ class Batcher:
     computed one by one, and those that fail again get the error.
 
     The thread starts with the first request of a process: a fork keeps no thread but the one that forked.
-
-    Args:
-        compute: A function of a list of texts and the options that returns a list with a result for each text.
-        waiting: Maximum number of waiting texts, counted in pieces of 128 characters. A single request may have more.
-        batch: Maximum number of texts in a batch, counted the same way. A single request may have more.
-        on_batch: Called with the texts and the number of requests of each batch that was computed. Defaults to None.
-        on_abandoned: Called for each request whose future was cancelled before it was computed. Defaults to None.
     """
 
     def __init__(self, compute, waiting, batch, on_batch=None, on_abandoned=None):
@@ -59,20 +52,7 @@ class Batcher:
             self._jobs, self._size, self._computing = deque(), 0, 0
 
     def submit(self, texts, options=None):
-        """Adds a request.
-
-        Args:
-            texts: List of strings.
-            options: A value that can be compared. Requests with equal options share batches. Defaults to None.
-
-        Returns:
-            A `concurrent.futures.Future` of the list of results. Cancelling it removes the request from the queue,
-            unless it is being computed.
-
-        Raises:
-            QueueFull: Too many texts wait.
-            Stopped: The batcher is closed.
-        """
+        """Adds a request."""
         job = _Job(texts, options)
         self._begin_in_this_process()
         with self._changed:

@@ -15,12 +15,6 @@ class Connections:
 
     The application sees a request after its whole body has arrived: 413 if the body is too long, 408 if it takes too
     long. When the client closes the connection, the application's task is cancelled. HEAD is answered as GET.
-
-    Args:
-        app: The application.
-        limits: A `Limits`.
-        metrics: A `Metrics`.
-        paths: The paths that are counted by name. All others are counted as "other".
     """
 
     def __init__(self, app, limits, metrics, paths):

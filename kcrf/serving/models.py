@@ -47,12 +47,6 @@ def _label(prediction: Classification) -> dict[str, Any]:
 class ServedModel:
     """A model under a name. It is loaded in the process that computes, and computes in no other.
 
-    Args:
-        name: Its name.
-        run_dir: Its run folder or exported file.
-        config: Its configuration.
-        standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
-
     Attributes:
         run: The name without that of the standard.
         task: "cws", "cws-pos", "ner", "pos" or "classify".
@@ -73,12 +67,7 @@ class ServedModel:
         self._tagger: Any = None
 
     def load(self) -> None:
-        """Loads the network, unless it is loaded. Backends start threads then, so a process loads it after it forks.
-
-        Raises:
-            FileNotFoundError: A file is missing.
-            ValueError: A file is damaged, or was written by a newer version.
-        """
+        """Loads the network, unless it is loaded. Backends start threads then, so a process loads it after it forks."""
         if self._tagger is None:
             self._tagger, self._process = load_tagger(self._run_dir, self.standard), os.getpid()
 
@@ -87,15 +76,7 @@ class ServedModel:
         return self._process in (None, os.getpid())
 
     def compute(self, texts: list[Any], k_best: int) -> list[dict[str, Any]]:
-        """The answer for each text.
-
-        Args:
-            texts: Strings; tuples of two for a model of pairs.
-            k_best: The number of alternatives to add.
-
-        Raises:
-            LoadedBeforeFork: Another process has loaded the model.
-        """
+        """The answer for each text."""
         if not self.is_usable():
             raise LoadedBeforeFork(
                 f"The model {self.name} was loaded before this process was forked. Fork first, then load it"

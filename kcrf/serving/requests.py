@@ -11,11 +11,7 @@ _K_BEST = "Number of most probable analyses to add as `alternatives`."
 
 
 def request_models(limits):
-    """The pydantic models of the bodies of requests, by their paths.
-
-    Args:
-        limits: A `Limits`, which the models check and show.
-    """
+    """The pydantic models of the bodies of requests, by their paths."""
     text = Annotated[str, Field(max_length=limits.length)]
     pair = Annotated[list[text], Field(min_length=2, max_length=2)]
     k_best = (int, Field(0, ge=0, le=limits.k_best, description=_K_BEST))

@@ -17,15 +17,7 @@ _CONNECTIONS = 1000  # more are answered 503
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A socket bound to an address, which does not listen yet.
-
-    Args:
-        host: A host name or an address.
-        port: A port; 0 for any free one.
-
-    Raises:
-        OSError: The address does not belong to this machine, or the port is in use.
-    """
+    """A socket bound to an address, which does not listen yet."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
@@ -62,15 +54,6 @@ def run_server(
 
     If only this machine can reach the address, the header `Host` of a request must name the address, so that a web page
     elsewhere cannot reach the server through a host name of its own.
-
-    Args:
-        models: The models, as `load_models` returns them.
-        bound: The socket, as `open_socket` returns it.
-        limits: A `Limits`. Defaults to None, `Limits()`.
-        on_ready: Called with the URL once the server answers. Defaults to None.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C ended it.
     """
     hosts = ("localhost", "127.0.0.1", "::1", "[::1]", bound.getsockname()[0]) if is_loopback(bound) else ("*",)
     app = build_app(models, limits, hosts)

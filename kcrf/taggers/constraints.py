@@ -58,18 +58,7 @@ def overlapping(spans: Sequence[Any], start: int, end: int) -> Sequence[Any]:
 def check_spans(
     spans: Iterable[Any] | None, text: Any, types: tuple[str, ...] = (), label_is_open: bool = False
 ) -> list[tuple[Any, ...]]:
-    """Checks the spans and sorts them from left to right.
-
-    Args:
-        spans: Iterable of `(start, end)`, or of `(start, end, label)` if there are types, in characters; or of
-            `kcrf.taggers.Span`s; or None.
-        text: A string, or another object with a length in which the spans are counted.
-        types: The entity types or the classes of words; empty for words without classes, the default.
-        label_is_open: Whether a span may come without its label, although there are types. Defaults to False.
-
-    Raises:
-        ValueError: A span has the wrong form or an unknown label, is empty or is not in the text, or two spans overlap.
-    """
+    """Checks the spans and sorts them from left to right."""
     form = f"(start, end, label), with a label of {types}" if types else "(start, end)"
     form = f"(start, end) or {form}" if types and label_is_open else form
     lengths = ((2, 3) if label_is_open else (3,)) if types else (2,)
@@ -89,17 +78,7 @@ def check_spans(
 
 
 def in_units(scheme: TagScheme, units: np.ndarray, constraint: SpanConstraints, length: int) -> SpanConstraints:
-    """Converts a `SpanConstraints` from characters to units of the model.
-
-    Args:
-        scheme: A `TagScheme`.
-        units: `(units, 2)`, start and end of each unit, in characters.
-        constraint: A `SpanConstraints` in characters.
-        length: The number of characters of the text.
-
-    Raises:
-        ValueError: A span begins or ends inside a unit.
-    """
+    """Converts a `SpanConstraints` from characters to units of the model."""
     starts, ends = units.T
     if scheme.is_of_words:  # words cover the text: characters between two units belong to the word before
         starts, ends = np.array([0, *starts[1:]]), np.array([*starts[1:], length])
@@ -122,15 +101,6 @@ def allowed_tags(scheme: TagScheme, constraint: SpanConstraints, first: int, cou
 
     If a window cuts off a span, the part in the window is treated as a whole span, so that a valid tag sequence remains
     under any constraints.
-
-    Args:
-        scheme: A `TagScheme`.
-        constraint: A `SpanConstraints` in units of the text.
-        first: The number of the first unit of the window.
-        count: The number of units of the window.
-
-    Returns:
-        `(count, tags)` bool.
 
     >>> from kcrf.tags import bmes
     >>> allowed = allowed_tags(bmes(), SpanConstraints([(1, 3)], []), 0, 4)
@@ -165,13 +135,7 @@ def _of_types(scheme: TagScheme, types: tuple[str, ...] | None) -> np.ndarray:
 
 
 def write_tags(scheme: TagScheme, constraint: SpanConstraints | None, tags: Any) -> None:
-    """Overwrites the tags of a text with those of the constraints, some of which windows may have cut.
-
-    Args:
-        scheme: A `TagScheme`.
-        constraint: A `SpanConstraints` in units, or None.
-        tags: A list of ints, or an array `(units, tags)` of probabilities; modified in place.
-    """
+    """Overwrites the tags of a text with those of the constraints, some of which windows may have cut."""
     for start, end, *label in constraint.spans if constraint else ():
         if scheme.is_of_words and scheme.types and not label:
             label = [scheme.decode(tags[start:end])[0][2]]

@@ -65,14 +65,6 @@ class Decoder(Generic[Network]):
     A softmax head is decoded as a CRF whose transitions are 0. The probability of a span is then the product of the
     probabilities of its tags and, for BIO, of the probability that no I follows.
 
-    Args:
-        network: A `kcrf.networks.network.TaggingNetwork`.
-        reader: The `CharacterReader`, `WordReader` or `PieceReader` of its inputs.
-        min_probability: For entities. If a number, the decoder returns every entity with at least this posterior
-            probability, and among overlapping entities the most probable one. The expected F1 is highest at a threshold
-            of about half of the best F1 (Lipton et al., 2014, "Optimal Thresholding of Classifiers to Maximize F1
-            Measure"). Defaults to None: the entities on the best path.
-
     Attributes:
         scheme: The `TagScheme` of the network.
         has_word_labels: Whether spans are words with their classes.
@@ -93,16 +85,7 @@ class Decoder(Generic[Network]):
         with_labels: bool = True,
         with_probabilities: bool = True,
     ) -> list[list[Span]]:
-        """The spans of each part, given its constraints.
-
-        Args:
-            parts: List of `Part`s of any length.
-            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
-            on_batch: Called after each batch with the number of characters that have been tagged.
-            with_labels: For words with classes: whether the spans have the classes. Without them, the probability of a
-                word is the sum over all classes. Defaults to True.
-            with_probabilities: Whether to compute the probabilities. Defaults to True.
-        """
+        """The spans of each part, given its constraints."""
         texts = self._read(parts)
         batches = self._decode(texts, batch_size, on_batch, with_probabilities or self.min_probability is not None)
         if self.min_probability is not None:
@@ -222,15 +205,7 @@ class Decoder(Generic[Network]):
         batch_size: int = 64,
         on_batch: OnBatch = ignore,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The uncertainty of the model about each part.
-
-        Args:
-            parts, batch_size, on_batch: As for `spans`.
-            measure: A function of `kcrf.taggers.uncertainty`. Defaults to the entropy of the tag sequences, in nats.
-
-        Returns:
-            Two arrays `(parts,)`: the sums of the measure over the windows of each part, and the numbers of units.
-        """
+        """The uncertainty of the model about each part."""
         texts, totals = self._read(parts), np.zeros(len(parts))
         for windows, scores, _ in self._decode(texts, batch_size, on_batch):
             np.add.at(totals, [number for number, _ in windows], measure(self.network, scores, windows))
@@ -244,16 +219,7 @@ class Decoder(Generic[Network]):
         on_batch: OnBatch = ignore,
         with_labels: bool = True,
     ) -> list[list[tuple[list[Span], float]]]:
-        """The spans of the k best tag sequences of each part. The probabilities of equal results are added.
-
-        Args:
-            parts, batch_size, on_batch, with_labels: As for `spans`.
-            k: The number of results. They come from the k best tag sequences; and from the 8 k best ones where many
-                sequences give the same result: words without their classes, and entities in texts with white space.
-
-        Returns:
-            For each part a list of at most k `(spans, probability)`, best first.
-        """
+        """The spans of the k best tag sequences of each part. The probabilities of equal results are added."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"`k` must be a positive integer. Received: {k!r}")
         texts = self._read(parts)
@@ -336,17 +302,7 @@ class Decoder(Generic[Network]):
         on_batch: OnBatch = ignore,
         limits: Sequence[SpanConstraints | None] | None = None,
     ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-        """The expected counts of tags and transitions in each window of the parts.
-
-        Args:
-            parts, on_batch: As for `spans`.
-            constraints, temperature: As for `ConditionalRandomField.expected_counts`.
-            limits: For each part the `SpanConstraints`, in units, on which the counts are conditioned. Defaults to
-                None: no constraints.
-
-        Returns:
-            For each part a list with `(tags (units, tags), steps (tags, tags))` of each of its windows.
-        """
+        """The expected counts of tags and transitions in each window of the parts."""
         network: Any = self.network
         teacher = Decoder(network.as_teacher(constraints, temperature), self.reader)
         texts = teacher._read(parts)

@@ -20,12 +20,7 @@ def is_run(path):
 
 
 def reader_of(bert, layers=None, lower_case=None, word_case=False):
-    """Creates the `PieceReader` of a BERT, as `PieceReader.of_bert`. The folder may also be a run folder.
-
-    Raises:
-        FileNotFoundError: A file is missing.
-        ValueError: The run has no BERT, or its BERT has too few layers; or as for `PieceReader.of_bert`.
-    """
+    """Creates the `PieceReader` of a BERT, as `PieceReader.of_bert`. The folder may also be a run folder."""
     if not is_run(bert):
         return encoder_reader(bert, layers, lower_case, word_case)
     reader_of_run = load_setup(RunFolder(bert)).reader
@@ -44,11 +39,7 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
 
 @contextmanager
 def open_bert(bert):
-    """A context with the checkpoint of a BERT. For a run, this is its fine-tuned BERT without the head of the run.
-
-    Args:
-        bert: A folder with a BERT, a run folder, or None.
-    """
+    """A context with the checkpoint of a BERT. For a run, this is its fine-tuned BERT without the head of the run."""
     if bert is None or not is_run(bert):
         yield bert
         return

@@ -12,14 +12,6 @@ def best_of_window(window: Any, paths: np.ndarray, scores: np.ndarray) -> dict[t
     """The best tag sequences for the units that a window keeps.
 
     Several paths may differ only in the context; the best of them is used.
-
-    Args:
-        window: A `kcrf.readers.Window`.
-        paths: `(k, positions)` tags, best first.
-        scores: `(k,)` log probabilities, -inf for paths that do not exist.
-
-    Returns:
-        A dict from the tags of the units, a tuple, to a log probability, best first.
     """
     best: dict[tuple[int, ...], float] = {}
     for path, score in zip(paths, scores.tolist(), strict=True):
@@ -29,15 +21,7 @@ def best_of_window(window: Any, paths: np.ndarray, scores: np.ndarray) -> dict[t
 
 
 def join_windows(windows: Sequence[Mapping[Any, float]], k: int) -> list[tuple[list[Any], float]]:
-    """The k best tag sequences of a text. Windows are assumed to be independent: their log probabilities are added.
-
-    Args:
-        windows: For each window of the text, a dict as `best_of_window` returns it.
-        k: The number of sequences.
-
-    Returns:
-        A list of at most k `(tags, log probability)`, best first.
-    """
+    """The k best tag sequences of a text. Windows are assumed to be independent: their log probabilities are added."""
     beams: list[tuple[float, Any]] = [
         (0.0, None)
     ]  # log probability, and the tags as a linked list from the last window to the first
@@ -48,15 +32,7 @@ def join_windows(windows: Sequence[Mapping[Any, float]], k: int) -> list[tuple[l
 
 
 def join_analyses(analyses_of_parts: Sequence[Any], k: int) -> list[tuple[list[Any], float]]:
-    """The k best analyses of a text from those of its parts, which are independent of each other.
-
-    Args:
-        analyses_of_parts: For each part a list of `(spans, probability)`, best first.
-        k: The number of analyses.
-
-    Returns:
-        A list of at most k `(spans, probability)`, best first.
-    """
+    """The k best analyses of a text from those of its parts, which are independent of each other."""
     if len(analyses_of_parts) == 1:
         return analyses_of_parts[0]
     ways = [{tuple(spans): log(p) if p else -inf for spans, p in analyses} for analyses in analyses_of_parts]

@@ -18,13 +18,7 @@ _WORTH_COMPILING = 1 << 20  # characters; less text is segmented before compiled
 
 
 class LineSegmenter:
-    """Segments texts like `Decoder.spans`, with array operations on many texts at once.
-
-    Args:
-        network: A `LinearTaggingNetwork` with constraints.
-        reader: The `CharacterReader` of its n-grams.
-        keep_latin: Whether runs of Latin letters and digits are never split.
-    """
+    """Segments texts like `Decoder.spans`, with array operations on many texts at once."""
 
     def __init__(self, network, reader, keep_latin):
         self._reader, self._keep_latin, self._model = reader, keep_latin, network.model
@@ -34,12 +28,7 @@ class LineSegmenter:
         self._compiled, self._seen = None, 0
 
     def segment(self, texts, on_batch):
-        """Segments texts. Returns a list of strings with spaces between words.
-
-        Args:
-            texts: List of strings. White space ends a word and is omitted.
-            on_batch: Called after each batch with the number of its characters.
-        """
+        """Segments texts. Returns a list of strings with spaces between words."""
         lines, batch, size = [], [], 0
         for text in texts:
             batch.append(text)

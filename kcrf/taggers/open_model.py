@@ -40,18 +40,7 @@ def is_linear(run: ModelFiles) -> bool:
 
 
 def open_model(run: RunPath, tasks: Collection[str] = tuple(TASKS), standard: str | None = None) -> tuple[Any, Setup]:
-    """Loads the network of a model, and its `Setup`. Warns if the training of the model has not finished.
-
-    Args:
-        run: A run folder or an exported file: its path, or the result of `open_run`.
-        tasks: The tasks for which the model may have been trained. Defaults to all tasks.
-        standard: The segmentation standard, for a model of several. Defaults to None: the only one.
-
-    Raises:
-        FileNotFoundError: There is no run folder or file, or a file is missing.
-        ValueError: It was written by a newer version or for another task, a file in it is damaged, or it has no such
-            standard.
-    """
+    """Loads the network of a model, and its `Setup`. Warns if the training of the model has not finished."""
     run = open_run(run)
     setup = load_setup(run)
     task = setup.config.task

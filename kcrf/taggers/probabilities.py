@@ -29,14 +29,6 @@ def probabilities_of_spans(
 
     The window that keeps the first unit of a span gives its probability. If the span ends after that window, the
     probability is that of the part inside the window.
-
-    Args:
-        network: A `kcrf.networks.network.TaggingNetwork`.
-        spans: For each text a sorted list of `(start, end)` or `(start, end, label)`.
-        batches: Pairs of a list of `(number of the text, Window)` and the scores of the network.
-
-    Returns:
-        For each text a list of floats; 1 for a span that begins in no window.
     """
     probabilities = [[1.0] * len(spans_inside) for spans_inside in spans]
     for windows, scores in batches:
@@ -55,11 +47,6 @@ def probabilities_of_entities(
 
     Entities have no white space at their edges, but the tag sequences of a model may: "Ann" and "Ann " are one entity,
     whose probability is the sum of both.
-
-    Args:
-        network, batches: As for `probabilities_of_spans`.
-        spans: For each text a list of `(start, end, label)`.
-        blanks: For each text whether each unit is white space, `(units,)` bool.
     """
     variants = [[_with_blanks(span, blank) for span in row] for row, blank in zip(spans, blanks, strict=True)]
     distinct = [sorted(set(chain.from_iterable(row))) for row in variants]
@@ -107,12 +94,7 @@ def _with_blanks(span: UnitSpan, blank: np.ndarray) -> list[UnitSpan]:
 def probabilities_of_words(
     network: TaggingNetwork, words: Sequence[Sequence[UnitSpan]], batches: Scored
 ) -> list[list[float]]:
-    """The posterior probabilities of words whatever their classes: for each word, the sum over all classes.
-
-    Args:
-        network, batches: As for `probabilities_of_spans`.
-        words: For each text a sorted list of `(start, end, class)`.
-    """
+    """The posterior probabilities of words whatever their classes: for each word, the sum over all classes."""
     types = network.scheme.types
     spans = [[(start, end, name) for start, end, _ in row for name in types] for row in words]
     return [
@@ -132,15 +114,7 @@ def _spans_in_window(window: Window, spans: Sequence[UnitSpan]) -> list[tuple[in
 
 
 def possible_spans(scheme: TagScheme, likely: np.ndarray) -> list[UnitSpan]:
-    """The entities whose tags are all likely. The probability of an entity is at most that of its least likely tag.
-
-    Args:
-        scheme: A `TagScheme` with types.
-        likely: `(units, tags)` bool.
-
-    Returns:
-        A sorted list of `(start, end, label)`.
-    """
+    """The entities whose tags are all likely. The probability of an entity is at most that of its least likely tag."""
     candidates: list[UnitSpan] = []
     for label in scheme.types:
         (single,), (first, inside, last) = (scheme.encode([(0, length, label)], length) for length in (1, 3))
@@ -160,14 +134,6 @@ def without_overlaps(
     """The spans with at least `min_probability`; among overlapping spans, the most probable one, or else the longest.
 
     All spans that begin in a window and end after it have the same probability, that of their part inside the window.
-
-    Args:
-        spans: List of `(start, end, label)`.
-        probabilities: The probability of each.
-        min_probability: The lowest probability.
-
-    Returns:
-        `(spans, probabilities)`: two lists, from left to right.
     """
     chosen, taken = [], np.zeros(max((end for _, end, *_ in spans), default=0), bool)
     pairs = sorted(zip(probabilities, spans, strict=True), key=lambda pair: (-pair[0], pair[1][0] - pair[1][1]))

@@ -12,17 +12,7 @@ from kcrf.tags import TagScheme
 def score_spans(
     scheme: TagScheme, sentences: Sequence[Sentence], predicted: Sequence[Any], training_words: set[str] | None = None
 ) -> dict[str, Any]:
-    """The scores of predicted spans.
-
-    Args:
-        scheme: The `TagScheme` of the model.
-        sentences: List of `Sentence`s with the gold spans.
-        predicted: For each sentence a list of predicted spans.
-        training_words: The in-vocabulary words. Defaults to None: no scores by vocabulary.
-
-    Returns:
-        A dict from `segmentation_scores`, `tagged_word_scores`, `entity_scores` or `token_scores`.
-    """
+    """The scores of predicted spans."""
     if scheme.is_of_tokens:
         tokens, gold_classes, predicted_classes = _by_token(sentences, predicted)
         return token_scores(tokens, gold_classes, predicted_classes, training_words)

@@ -98,10 +98,6 @@ class Part:
 def part_of(item: Any) -> Part:
     """The `Part` of a string, of a list of tokens, or of a `kcrf.corpora.Sentence`, whose tokens are used.
 
-    Raises:
-        TypeError: The item is none of these.
-        ValueError: A token is not a string, or is empty.
-
     >>> part_of(["Kim", "slept"])
     Part(text='Kim slept', tokens=[(0, 3), (4, 9)], is_tokens=True, offset=0, constraints=None)
     """
@@ -120,16 +116,7 @@ def part_of(item: Any) -> Part:
 
 
 def checked_list(texts: Iterable[Any], method: str, batch_size: int = 1) -> list[Any]:
-    """The texts as a list, after a check of the batch size.
-
-    Args:
-        texts: Iterable of texts.
-        method: The name of the method for one text, for the message.
-        batch_size: The batch size. Defaults to 1.
-
-    Raises:
-        TypeError: `texts` is a string, a dict, a set or a table, whose items are not the texts.
-    """
+    """The texts as a list, after a check of the batch size."""
     check_batch_size(batch_size)
     if isinstance(texts, str):
         raise TypeError(f"`texts` must be a list of strings; for one text call `{method}`. Received: {texts[:40]!r}")

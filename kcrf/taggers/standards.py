@@ -13,10 +13,6 @@ from kcrf.taggers.word_segmenter import WordSegmenter
 class StandardsTagger:
     """The segmenters of one model by standard. They share its encoder, and each has its own head.
 
-    Args:
-        taggers: A dict from standards to `WordSegmenter`s.
-        model: The whole model, without an optimizer.
-
     Attributes:
         taggers: The same dict: `tagger.taggers["pku"].segment(text)`.
         crf, advice: None: each of the segmenters has a CRF.
@@ -52,17 +48,7 @@ class StandardsTagger:
     def score(
         self, items: Sequence[Sentence], predictions: Sequence[list[Span]], training_words: Any = None
     ) -> dict[str, Any]:
-        """The scores of predicted spans.
-
-        Args:
-            items: List of `kcrf.corpora.Sentence` with their standards.
-            predictions: For each a list of `Span`s.
-            training_words: A dict from standards to the in-vocabulary words. Defaults to None.
-
-        Returns:
-            A dict of the means over the standards, the sums of counts, and under "standards" a dict of the scores of
-            each, as `WordSegmenter.score` returns them.
-        """
+        """The scores of predicted spans."""
         rows: dict[Any, tuple[list[Sentence], list[list[Span]]]] = {}
         for sentence, spans in zip(items, predictions, strict=True):
             sentences, found = rows.setdefault(sentence.standard, ([], []))
@@ -78,11 +64,7 @@ class StandardsTagger:
 
 
 def scores_of_standards(scores: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
-    """The means over the standards, the sums of counts, and the scores themselves under "standards".
-
-    Args:
-        scores: A dict from standards to dicts of scores. A mean is None where a score is None.
-    """
+    """The means over the standards, the sums of counts, and the scores themselves under "standards"."""
     columns = {key: [row[key] for row in scores.values()] for key in next(iter(scores.values()))}
     return {**{key: _mean(values) for key, values in columns.items()}, "standards": scores}
 

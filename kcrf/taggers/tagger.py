@@ -347,14 +347,7 @@ def most_uncertain(scores: np.ndarray) -> np.ndarray:
 
 
 def distinct(indices: Iterable[Any], text_of: Callable[[int], str], count: int, seen: NearDuplicates) -> Iterator[int]:
-    """Yields the first `count` indices whose texts are not empty, and are near-duplicates of no text before them.
-
-    Args:
-        indices: Iterable of ints in their order.
-        text_of: A function from an index to its text.
-        count: How many.
-        seen: The `NearDuplicates` to which the texts are added.
-    """
+    """Yields the first `count` indices whose texts are not empty, and are near-duplicates of no text before them."""
     for index in map(int, indices):
         if count < 1:
             return

@@ -17,14 +17,6 @@ Words = Iterable[str] | Mapping[str, int | str | tuple[int | None, str | None] |
 def words_of_user(words: Words) -> dict[str, tuple[int, str | None]]:
     """The words of a user dictionary, a dict from words to `(count, class)`; the class is None if it is not given.
 
-    Args:
-        words: Iterable of strings, or a mapping from strings to counts, classes, `(count, class)` or None. A word
-            without a count counts as 5.
-
-    Raises:
-        TypeError: `words` is a string.
-        ValueError: A word is empty or contains white space, a count is not positive, or a class is empty.
-
     >>> words_of_user({"石墨烯": 20, "云计算": None, "南极洲": "ns", "北极": (3, "ns")})
     {'石墨烯': (20, None), '云计算': (5, None), '南极洲': (5, 'ns'), '北极': (3, 'ns')}
     """
@@ -50,13 +42,7 @@ def words_of_user(words: Words) -> dict[str, tuple[int, str | None]]:
 def forced_words(
     words: Mapping[str, tuple[int, str | None]], classes: Sequence[str], stacklevel: int
 ) -> dict[str, str | None]:
-    """The words that are always words, a dict to their class or None. Warns about classes that the model lacks.
-
-    Args:
-        words: As `words_of_user` returns them.
-        classes: The classes of the model; empty if it has none: the classes of the words are then ignored.
-        stacklevel: The `stacklevel` of the warning.
-    """
+    """The words that are always words, a dict to their class or None. Warns about classes that the model lacks."""
     others = sorted({label for _, label in words.values() if label is not None} - {*classes})
     if others and classes:
         warnings.warn(
@@ -68,16 +54,7 @@ def forced_words(
 
 
 def reader_with_words(reader: Any, counts: Mapping[str, int], stacklevel: int) -> Any:
-    """The reader of a model with more words in its lexicon. Warns about words that the lexicon cannot contain.
-
-    Args:
-        reader: The reader.
-        counts: A dict from words to counts.
-        stacklevel: The `stacklevel` of the warning.
-
-    Raises:
-        ValueError: The model has no lexicon.
-    """
+    """The reader of a model with more words in its lexicon. Warns about words that the lexicon cannot contain."""
     if getattr(reader, "lexicon", None) is None:
         raise ValueError("`words` needs a model with a lexicon, or `force_words=True`. Received: a model without one")
     ignored = [word for word in counts if len(word) not in LENGTHS]
@@ -92,14 +69,6 @@ def reader_with_words(reader: Any, counts: Mapping[str, int], stacklevel: int) -
 
 def matches(text: str, words: Collection[str], lengths: Sequence[int] | None = None) -> list[tuple[int, int]]:
     """The words of a dictionary in a text: from left to right, the longest match at each position.
-
-    Args:
-        text: A string.
-        words: A set of strings.
-        lengths: The lengths of the words in descending order, to look up words in many texts. Defaults to None.
-
-    Returns:
-        A list of `(start, end)` that do not overlap.
 
     >>> matches("南京市长江大桥", {"南京市", "市长", "长江", "长江大桥"})
     [(0, 3), (3, 7)]
@@ -116,14 +85,7 @@ def matches(text: str, words: Collection[str], lengths: Sequence[int] | None = N
 
 
 class TextSplitter:
-    """Splits texts at white space, and constrains the words of each part.
-
-    Args:
-        forced_words: Mapping from strings that are always words to their class or None: from left to right, the longest
-            match at each position, unless it overlaps a span that the user provides.
-        keep_latin: Whether runs of Latin letters and digits are never split.
-        classes: The classes of words; empty for a model without classes.
-    """
+    """Splits texts at white space, and constrains the words of each part."""
 
     def __init__(self, forced_words: Mapping[str, str | None], keep_latin: bool, classes: tuple[str, ...]) -> None:
         self._forced_words, self._keep_latin, self._classes = dict(forced_words), keep_latin, classes
@@ -131,13 +93,6 @@ class TextSplitter:
 
     def split(self, text: str, spans: Iterable[Any] = ()) -> list[Part]:
         """The parts of a text between white space.
-
-        Args:
-            text: A string.
-            spans: Words `(start, end)` or `(start, end, class)` that the user provides. Defaults to no words.
-
-        Raises:
-            ValueError: A span is not in its text, has an unknown class, overlaps another or contains white space.
 
         >>> parts = TextSplitter({"天气": None}, True, ()).split("今天 天气好", [(0, 2)])
         >>> [(part.text, part.offset, part.constraints.spans) for part in parts]

@@ -42,12 +42,7 @@ def is_control(ch):
 
 
 class CharacterClasses:
-    """The classes of characters; `character_classes` returns one for each pair of settings.
-
-    Args:
-        strip_accents: Whether accents, which are split from their letters before, are dropped.
-        split_chinese: Whether each Chinese character is a word of its own.
-    """
+    """The classes of characters; `character_classes` returns one for each pair of settings."""
 
     def __init__(self, strip_accents: bool, split_chinese: bool) -> None:
         self._strip_accents = strip_accents
@@ -139,10 +134,6 @@ class _Spaced(dict):
 
 def normalize_with_origins(text: str, lower: bool, strip_accents: bool) -> tuple[str, np.ndarray | None]:
     """Lower-cases a text and splits accents from their letters, each only if asked for.
-
-    Returns:
-        The new text, and an array with the position in `text` of each of its characters; `None` if all positions are
-        unchanged.
 
     >>> normalize_with_origins("\\u00c9T", lower=True, strip_accents=True)
     ('e\\u0301t', array([0, 0, 1]))

@@ -52,14 +52,7 @@ def _cuts(maxlen, index, *lengths):
 
 
 def joined(row, second_row, shared, maxlen, index):
-    """The encoding of two rows of ids and places, cut to `maxlen` at `index` and joined.
-
-    Args:
-        row, second_row: Pairs of a list of ids and their offsets.
-        shared: 1 if the start token of the second row is omitted and does not count for `maxlen`, else 0.
-        maxlen: The greatest number of ids, or None.
-        index: Where ids are removed.
-    """
+    """The encoding of two rows of ids and places, cut to `maxlen` at `index` and joined."""
     (first, first_places), (second, second_places) = row, second_row
     if maxlen is not None and len(first) + len(second) > maxlen + shared:
         cuts = _cuts(maxlen + shared, index, len(first), len(second))

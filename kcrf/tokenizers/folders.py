@@ -52,10 +52,6 @@ def padding_id(path: str | PathLike[str], default: int) -> int:
     """The id of the padding token by the files of the tokenizer beside a configuration.
 
     A line says so if it differs from the default.
-
-    Args:
-        path: The folder, or the configuration file in it.
-        default: The id in the configuration, used if there are no such files, or they name no padding token.
     """
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     settings = next((read_json(folder / name) for name in (SETTINGS, SPECIAL_MAP) if (folder / name).is_file()), {})
@@ -97,11 +93,7 @@ def vocabulary_file(folder: Path) -> Path:
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """The vocabulary in a `vocab.txt` or a `tokenizer.json`, a dict from token to id.
-
-    Raises:
-        ValueError: A `vocab.txt` is not UTF-8, or `tokenizer.json` is of another kind of tokenizer.
-    """
+    """The vocabulary in a `vocab.txt` or a `tokenizer.json`, a dict from token to id."""
     if path.name != WHOLE:
         _check_encoding(path)
         return load_vocab(path)
@@ -120,11 +112,7 @@ def _check_encoding(path):
 
 
 def read_tokenizer_settings(folder: Path) -> TokenizerSettings:
-    """The settings of the tokenizer in a folder.
-
-    Raises:
-        ValueError: A setting changes tokens and is not supported. Names the file and the setting.
-    """
+    """The settings of the tokenizer in a folder."""
     settings: dict[str, Any] = {}
     if (folder / WHOLE).is_file():
         whole = read_json(folder / WHOLE)

@@ -11,13 +11,7 @@ CACHED_WORDS = 1 << 18
 
 
 class WordPieces:
-    """Splits words into pieces. The Rust library `tokenizers` does so once for each distinct word.
-
-    Args:
-        token_dict: A dict from token to id.
-        word_maxlen: Longest word, in characters, that is split; longer ones are unknown.
-        id_of: A function from a token to its id.
-    """
+    """Splits words into pieces. The Rust library `tokenizers` does so once for each distinct word."""
 
     def __init__(self, token_dict, word_maxlen, id_of):
         self._model = _library_model(token_dict, word_maxlen)
@@ -63,11 +57,7 @@ class WordPieces:
         self._lone_ids[code] = number + 1
 
     def tokenize(self, codes, classes):
-        """Tokenizes an array of code points, given their classes (see `kcrf.tokenizers.characters`).
-
-        Returns:
-            The ids of the tokens `(tokens,)`, and their offsets `(tokens, 2)`.
-        """
+        """Tokenizes an array of code points, given their classes (see `kcrf.tokenizers.characters`)."""
         kept, starts, in_word = word_starts(classes)
         is_word = in_word[starts]
         text = np.where(classes == WORD, codes, ord(" "))[classes != DROPPED]

@@ -17,11 +17,7 @@ Buckets = dict[int, list[Any]]
 
 
 def held_out_batch(reader: Reader, sentences: Sequence[Sentence], scheme: TagScheme, limit: int = 256) -> Any:
-    """The inputs and tags of the first windows of some sentences, as one batch.
-
-    Returns:
-        `(inputs, tags)`, as `kcrf.readers.padding.training_batch` returns them.
-    """
+    """The inputs and tags of the first windows of some sentences, as one batch."""
     relabeled = [
         replace(s, spans=[span for span in s.spans if not scheme.types or span[2] in scheme.types])
         for s in [sentence for sentence in sentences if sentence.text][:limit]

@@ -15,15 +15,6 @@ _SENTENCE = ("sentence_id", "sent_id", "sentence", "Sentence #")
 def items_of(task: str, name: str, part: Any) -> list[Any]:
     """The items of a part in the form that a task checks: `Sentence`s, lists of words, pairs, or texts with labels.
 
-    Args:
-        task: The name of the task.
-        name: The name of the part, for messages.
-        part: An iterable of items, a `datasets.Dataset`, or a DataFrame with a row for each sentence, or for each token
-            with a column that numbers the sentences.
-
-    Raises:
-        ValueError: A dict lacks what the task needs, or tags are numbers without names.
-
     >>> items = items_of("ner", "train", [("Kim slept", [(0, 3, "PER")]), {"tokens": ["Ada"], "ner_tags": ["B-PER"]}])
     >>> [(sentence.text, sentence.spans) for sentence in items]
     [('Kim slept', [(0, 3, 'PER')]), ('Ada', [(0, 3, 'PER')])]

@@ -33,13 +33,7 @@ class TrainingHistory:
         self.rows, self.transitions, self._is_over = [], [], False
 
     def add(self, record: Row, transitions: Mapping[str | None, Any] | None = None, is_last: bool = False) -> bool:
-        """Adds an epoch. Returns whether to keep its weights: it is the best so far, or all scores so far are 0.
-
-        Args:
-            record: A row.
-            transitions: The matrix after the epoch, `(tags, tags)`, by standard; under None without standards.
-            is_last: Whether training is over now, whatever the score.
-        """
+        """Adds an epoch. Returns whether to keep its weights: it is the best so far, or all scores so far are 0."""
         before = self._best(self.rows)
         self.rows.append(record)
         self._is_over = is_last

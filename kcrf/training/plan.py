@@ -87,11 +87,7 @@ def plan_run(
 
 
 def load_plan(folder: RunWriter, data: RunData, table: StageTable) -> RunPlan:
-    """Loads the plan of the run in a folder.
-
-    Raises:
-        ValueError: The data or the Keras backend differ from those of the run, or a file is damaged.
-    """
+    """Loads the plan of the run in a folder."""
     setup = load_setup(folder)
     stages = _stages(setup.config, table)
     _check_same_run(folder, setup.run, _fingerprints(data, stages))

@@ -11,15 +11,7 @@ from kcrf.tags import TagScheme
 
 
 def spans_in_units(scheme: TagScheme, units: np.ndarray, spans: Sequence[tuple[int, int, str]]) -> list[Any]:
-    """Converts entities from characters to units. An entity that begins or ends inside a unit is cut to whole units.
-
-    Args:
-        units: `(units, 2)`, the start and the end of each unit, in characters.
-        spans: `(start, end, label)`, in characters.
-
-    Returns:
-        A list of `(start, end, label)`, in units.
-    """
+    """Converts entities from characters to units. An entity that begins or ends inside a unit is cut to whole units."""
     tags = tags_of_units(scheme, units, spans)
     return scheme.decode([max(tag, 0) for tag in tags])
 
@@ -29,9 +21,6 @@ def constraints_of_old(spans: Sequence[Any], old: TagScheme, marked: Collection[
 
     Entities of old types that the sentence marks are given, and there is no entity where it marks a new type. An old
     type that the data mark wherever it occurs is forbidden elsewhere.
-
-    Args:
-        spans: `(start, end, label)`, in units.
     """
     of_old_types = [span for span in spans if span[2] in old.types]
     outside = [span[:2] for span in spans if span[2] not in old.types]
@@ -45,14 +34,6 @@ def with_new_types(
 
     All tag sequences of the old model have O at these entities. There, the tags are replaced in the expected tags, and
     the transitions from and to them in the expected transitions.
-
-    Args:
-        counts: The expected tags of the old model, `(units, old tags)`, and its expected transitions,
-            `(old tags, old tags)`.
-        spans: `(start, end, label)` of all entities of the sentence, in units.
-
-    Returns:
-        The expected tags `(units, new tags)` and the expected transitions `(new tags, new tags)`.
     """
     tags, steps = counts
     count, size = tags.shape

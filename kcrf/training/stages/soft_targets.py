@@ -12,9 +12,6 @@ from kcrf.distillation.targets import SoftTags
 def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
     """Softens probabilities: the result of a softmax over the same scores, divided by a temperature.
 
-    Args:
-        probabilities: `(..., classes)`.
-
     >>> soften(np.array([0.8, 0.2]), 2.0).round(3).tolist()  # proportional to the square roots
     [0.667, 0.333]
     """
@@ -25,16 +22,7 @@ def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Iterable[Any]) -> list[Any]:
-    """Combines the windows of a student with the expected counts of its teacher.
-
-    Args:
-        counts: For each text a list with `(expected tags (tokens, tags), expected transitions (tags, tags))` of each
-            window of the teacher, as `kcrf.taggers.decoder.Decoder.expected_counts` returns them.
-        windows: `(inputs, tags)` of each window of the student, in the order of the texts.
-
-    Returns:
-        A list of `(inputs, SoftTags)`.
-    """
+    """Combines the windows of a student with the expected counts of its teacher."""
     check_units(texts, [[len(expected) for expected, _ in windows_of_text] for windows_of_text in counts], windows)
     targets = []
     for (inputs, tags), (expected, steps) in zip(windows, chain.from_iterable(counts), strict=True):
@@ -45,11 +33,7 @@ def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Itera
 
 
 def check_units(texts: Sequence[str], counts: Iterable[Any], windows: Iterable[Any]) -> None:
-    """Checks that teacher and student split the texts into the same tokens and windows.
-
-    Args:
-        windows: `(inputs, tags)` of each window of the student, in the order of the texts.
-    """
+    """Checks that teacher and student split the texts into the same tokens and windows."""
     of_student = iter([len(_unit_positions(inputs, len(tags))) for inputs, tags in windows])
     for text, counts_of_text in zip(texts, counts, strict=True):
         for count in counts_of_text:
@@ -60,11 +44,7 @@ def check_units(texts: Sequence[str], counts: Iterable[Any], windows: Iterable[A
 
 
 def check_words(texts: Iterable[str], of_teacher: Iterable[Any], of_student: Iterable[Any]) -> None:
-    """Checks that teacher and student split the texts into the same words: as many words may be others.
-
-    Args:
-        of_teacher: For each text `(words, 2)`, the start and end of each word.
-    """
+    """Checks that teacher and student split the texts into the same words: as many words may be others."""
     for text, one, other in zip(texts, of_teacher, of_student, strict=True):
         for spans in zip(one.tolist(), other.tolist(), strict=True):
             if spans[0] != spans[1]:
@@ -108,16 +88,7 @@ def split_counts(arrays: Any) -> list[Any]:
 
 
 def label_targets(windows: Iterable[Any], predictions: np.ndarray) -> list[Any]:
-    """Combines the windows of a classifying student with the predictions of its teacher.
-
-    Args:
-        windows: List of `(inputs, target)`. The target is the number of the label, or a number for regression; None if
-            it is unknown.
-        predictions: `(texts, labels)`, the probabilities at the temperature of the loss; `(texts, 1)` for regression.
-
-    Returns:
-        A list of `(inputs, array)` for `LabelDistillationLoss` and `NumberDistillationLoss`.
-    """
+    """Combines the windows of a classifying student with the predictions of its teacher."""
     targets = []
     for (inputs, target), prediction in zip(windows, predictions, strict=True):
         if len(prediction) == 1:
