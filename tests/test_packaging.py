@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from small_runs import RUNS, train_small_runs
 
 import kcrf
 
@@ -163,7 +164,8 @@ def test_alone_it_reads_scores_and_says_which_backend_to_add(kind, request, tmp_
     words.write_text("今天 好\n", encoding="utf-8")
     score = run("-m", "kcrf", "score", "--gold", words, "--pred", words, "--json")
     assert score.returncode == 0 and '"f": 1.0' in score.stdout
-    model = ROOT / "tests" / "fixtures" / "0.1.0" / "words"
+    train_small_runs()
+    model = RUNS / "words"
     for backend in ("tensorflow", "torch", "jax"):
         refused = run("-m", "kcrf", "segment", "--model", model, KERAS_BACKEND=backend)
         assert refused.returncode == 2 and f"'kcrf[{backend}]'" in refused.stderr, refused.stderr

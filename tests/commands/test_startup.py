@@ -121,7 +121,7 @@ REFUSED = [
     ("segment --model missing words.txt", "config.json: no such file"),
     ("segment --model {words} missing.txt", "missing.txt: no such file"),
     ("segment --model {words} .", ".: needs a file. Received: a folder"),
-    ("segment --model {words} --top-k 0 words.txt", "--top-k must be at least 1. Received: 0"),
+    ("segment --model {words} --k-best 0 words.txt", "--k-best must be at least 1. Received: 0"),
     ("segment --model {words} --batch-size 0 words.txt", "--batch-size must be at least 1. Received: 0"),
     ("segment --model {entities} words.txt", "needs a run of --task cws or cws-pos. Received: a run of --task ner"),
     ("tag --model {words} words.txt", "needs a run of --task ner or pos. Received: a run of --task cws"),

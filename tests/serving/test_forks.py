@@ -12,11 +12,13 @@ import time
 
 import pytest
 from servers import ROOT
+from small_runs import RUNS as SMALL
+from small_runs import train_small_runs
 
 BACKENDS = ["torch"]
 pytestmark = pytest.mark.slow
 RUNS = {
-    "keras": str(ROOT / "tests" / "fixtures" / "0.1.0" / "words"),
+    "keras": str(SMALL / "words"),
     "onnx": str(ROOT / "examples" / "segmenter.onnx"),
 }
 APP = """
@@ -65,6 +67,7 @@ def ask(port, model, seconds=60):
 @pytest.fixture(scope="module")
 def ports():
     """Of three forks: with a lifespan, without one, and of an application whose models were used before the fork."""
+    train_small_runs()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("OMP_NUM_THREADS", None)  # a backend with threads, as users have it
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

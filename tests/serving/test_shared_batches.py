@@ -3,10 +3,10 @@
 import os
 import threading
 from concurrent.futures import CancelledError
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from small_runs import RUNS, train_small_runs
 
 from kcrf.serving import build_app, load_models
 from kcrf.serving.batches import Batcher, QueueFull, Stopped
@@ -150,7 +150,8 @@ def test_a_fork_computes_with_a_thread_of_its_own(work):
 
 
 def test_an_application_is_started_again_and_answers():
-    words = Path(__file__).parents[1] / "fixtures" / "0.1.0" / "words"
+    train_small_runs()
+    words = RUNS / "words"
     app = build_app(load_models({"words": str(words)}))
     for _ in range(2):
         with TestClient(app) as client:

@@ -284,7 +284,7 @@ REFUSED = {
     "a second text of pandas": ([("a", np.nan, "x")], TWO, {}, "`text_b` must be a string. Received: nan"),
     "a label that is None": ([*TWO, ("a", None)], TWO, {}, "`train`, text 3: `label` must be text .* Received: 'None'"),
     "a label of pandas": ([*TWO, ("a", np.nan)], TWO, {}, "`train`, text 3: `label` must be text .* Received: 'nan'"),
-    "a dict": ([{"text": "a", "label": "x"}], TWO, {}, "`train`, text 1: needs an `Example`, .* Received: .'label'"),
+    "a dict": ([{"body": "a"}], TWO, {}, "`train`, item 1: needs text and label. Received: a dict of body"),
     "an empty text": ([*TWO, (" ", "x")], TWO, {}, "`train`, text 3: `text` must not be empty"),
     "nothing": ([], TWO, {}, "`train` needs at least one text with its label. Received: none"),
     "no labels": (["text"], TWO, {}, "needs an `Example`, .text, label. or"),

@@ -387,8 +387,8 @@ BAD_LINES = {
     '{"text": 7, "entities": []}': "text must be a string",
     '{"text": ["a", "b"], "entities": []}': "text must be a string",
     '{"text": "ab", "entities": [{"start": false, "end": 1, "label": "X"}]}': "must be ints",
-    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": null}]}': "label must be a string",
-    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": ["X"]}]}': "label must be a string",
+    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": null}]}': "a label must be text",
+    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": ["X"]}]}': "a label must be text",
     '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": ""}]}': "and not empty",
     '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": "\\ud800"}]}': "that can be printed",
     '{"text": "ab", "entities": [{"start": "0", "end": 1, "label": "X"}]}': "must be ints",
@@ -461,7 +461,7 @@ def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_pat
     config = json.loads((copy / "config.json").read_text())
     config["settings"]["magic"] = 1
     (copy / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="config.json: .*Settings have no magic"):
+    with pytest.raises(ValueError, match="config.json: .*Settings has no 'magic'"):
         EntityRecognizer(copy)
     (copy / "config.json").write_text("[]")
     with pytest.raises(ValueError, match="config.json: needs a JSON object. Received: a list"):

@@ -427,7 +427,7 @@ def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
         with pytest.raises(ValueError, match="config.json: needs the settings of a run. Received: "):
             load_tagger(copy)
     (copy / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0"}))
-    with pytest.raises(ValueError, match="needs run format 3 or older.* Received: format 99, written by kcrf 9.0"):
+    with pytest.raises(ValueError, match="needs run format 1.* Received: format 99, written by kcrf 9.0"):
         load_tagger(copy)
 
 
@@ -496,7 +496,7 @@ def test_a_first_save_that_fails_leaves_nothing_half_written(tmp_path):
 def test_help_tells_a_newcomer_what_to_do(capsys):
     for command, words in {
         "demo": "--text",
-        "train": "--crf-lr-multiplier",
+        "train": "--learning-rate",
         "segment": "standard input",
         "tag": "JSON",
         "score": "SIGHAN",
