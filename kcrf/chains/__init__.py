@@ -11,7 +11,6 @@ from kcrf.chains.recursions import (
     compile_kernels,
     compiled_kernels,
     expected_counts,
-    has_compiler,
 )
 
 __all__ = []

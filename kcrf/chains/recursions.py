@@ -44,14 +44,12 @@ def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing)
     return tags
 
 
-def has_compiler() -> bool:
-    """Whether numba is installed. `KCRF_COMPILED=0` in the environment keeps to NumPy."""
-    return os.environ.get("KCRF_COMPILED") != "0" and find_spec("numba") is not None
-
-
 def compile_kernels() -> bool:
-    """Computes with compiled code from now on if numba is installed: faster, after a second of loading."""
-    if not _KERNELS and has_compiler():
+    """Computes with compiled code from now on if numba is installed: several times faster, after a second of loading.
+
+    `KCRF_COMPILED=0` in the environment keeps to NumPy.
+    """
+    if not _KERNELS and os.environ.get("KCRF_COMPILED") != "0" and find_spec("numba"):
         _KERNELS.append(import_module("kcrf.chains.compiled"))
     return bool(_KERNELS)
 

@@ -4,12 +4,12 @@ Each operator is one kernel, in Triton on CUDA and by numba on a CPU, which comp
 The functions have the arguments and results of their namesakes in `kcrf.crf`. A chain is a `Chain` or a `Trellis`.
 """
 
-import os
 from typing import Any
 
 import torch
 
 from kcrf.backend import Tensor
+from kcrf.crf.kernels import by_triton
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
 _OPTIONS = {"CHUNK": 1024, "enable_fp_fusion": False}
@@ -57,7 +57,7 @@ def _chain_counts(
 
     The gradients are `(batch, time, tags)` for the emissions and `(batch, tags + 2, tags)` for the scores.
     """
-    if _is_for_numba(emissions):
+    if not by_triton(emissions):
         found = _batch(emissions, mask, scores).counts(None if labels is None else labels.numpy())
         value, counts, steps = map(torch.from_numpy, found)
         return value, counts, steps
@@ -105,7 +105,7 @@ _chain_counts.register_autograd(_gradients, setup_context=_save_counts)
 )
 def _viterbi(emissions: Tensor, mask: Tensor, scores: Tensor) -> Tensor:
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
-    if _is_for_numba(emissions):
+    if not by_triton(emissions):
         return torch.from_numpy(_batch(emissions, mask, scores).best_paths())
     from kcrf.crf.triton_kernels import best_path
 
@@ -124,14 +124,10 @@ def _(emissions: Tensor, mask: Tensor, scores: Tensor) -> Tensor:
     return emissions.new_empty(emissions.shape[:2], dtype=torch.int32)
 
 
-def _is_for_numba(emissions: Tensor) -> bool:
-    return emissions.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1"
-
-
 def _batch(emissions: Tensor, mask: Tensor, scores: Tensor) -> Any:
     from kcrf.chains.batches import Batch
 
-    return Batch(emissions.detach().float().numpy(), mask.numpy(), scores.detach().numpy())
+    return Batch(emissions.float().numpy(), mask.numpy(), scores.numpy())
 
 
 def _blocks(size: int) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from golden import CASES, NAMES
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import crf
-from kcrf.backend import backend_name, ops
+from kcrf.backend import ops
 from kcrf.chains import Packing, Posterior, best_paths, best_sequences, expected_counts, recursions
-from kcrf.crf import kernels as crf_kernels
 from kcrf.tags import classes
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
@@ -22,7 +21,6 @@ def kernels(request, monkeypatch):
     monkeypatch.setenv("KCRF_COMPILED", "0")
     compiled = [pytest.importorskip("kcrf.chains.compiled")] if request.param == "numba" else []
     monkeypatch.setattr(recursions, "_KERNELS", compiled)
-    monkeypatch.setattr(crf_kernels, "_HAS_NUMBA", bool(compiled) and backend_name() == "torch")
 
 
 every_case = pytest.mark.parametrize("case", CASES, ids=NAMES)

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import crf
 from kcrf.backend import ops
-from kcrf.crf import Chain, kernels
+from kcrf.crf import Chain
 from kcrf.crf.kernels import kernels_for
 
 BACKENDS = ["torch"]
@@ -37,9 +37,8 @@ def in_tiles(monkeypatch):
     monkeypatch.setattr(torch_kernels, "_blocks", lambda size: {**blocks(size), "TILE": 2})
 
 
-def test_the_kernels_are_used(monkeypatch):
+def test_the_kernels_are_used():
     assert kernels_for(ops.zeros((1, 2, 256))).__name__ == "kcrf.crf.torch_kernels"
-    monkeypatch.setattr(kernels, "_HAS_NUMBA", False)
     assert kernels_for(ops.zeros((1, 2, 257))) is None
 
 
