@@ -100,7 +100,7 @@ def trained(sentences, task, seed):
 def chosen(strategy, tagger, pool, labeled, count):
     """The numbers of the sentences of the pool to label next."""
     from kcrf.corpora.splits import NearDuplicates
-    from kcrf.taggers.tagger import distinct, most_uncertain
+    from kcrf.taggers.suggestions import distinct, most_uncertain
 
     rest = sorted(set(range(len(pool))) - set(labeled))
     if strategy == "random":

@@ -12,6 +12,7 @@ from kcrf.readers import Reader, spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.readers.units import Reading
 from kcrf.taggers.constraints import SpanConstraints, allowed_tags, in_units, write_tags
+from kcrf.taggers.estimates import begins_of
 from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.probabilities import (
     blank_units,
@@ -88,13 +89,30 @@ class Decoder(Generic[Network]):
         """The spans of each part, given its constraints."""
         texts = self._read(parts)
         batches = self._decode(texts, batch_size, on_batch, with_probabilities or self.min_probability is not None)
+        if not with_probabilities and self.min_probability is None:
+            return [
+                self._finished(text, spans, None, with_labels)
+                for text, spans in zip(texts, self._best_spans(texts, batches), strict=True)
+            ]
+        return self._spans(texts, batches, with_labels)
+
+    def _spans(self, texts: Sequence[_Text], batches: Iterable[Batch], with_labels: bool) -> list[list[Span]]:
+        """The spans of each text with their probabilities."""
         if self.min_probability is not None:
             found = self._likely_spans(texts, batches, self.min_probability)
-        elif with_probabilities:
-            found = self._best_spans_and_probabilities(texts, batches, with_labels)
         else:
-            found = [(spans, None) for spans in self._best_spans(texts, batches)]
+            found = self._best_spans_and_probabilities(texts, batches, with_labels)
         return [self._finished(text, *of_text, with_labels) for text, of_text in zip(texts, found, strict=True)]
+
+    def spans_and_begins(
+        self, parts: Sequence[Part], batch_size: int = 64, on_batch: OnBatch = ignore, with_labels: bool = True
+    ) -> tuple[list[list[Span]], np.ndarray]:
+        """The result of `spans`, and the expected numbers of spans with each label in each part, `(parts, labels)`."""
+        texts, begins = self._read(parts), begins_of(self.scheme)
+        batches = list(self._decode(texts, batch_size, on_batch))
+        marginals = self._marginals(texts, [batch[:2] for batch in batches])
+        expected = np.array([begins @ rows.sum(axis=0) for rows in marginals]).reshape(len(texts), len(begins))
+        return self._spans(texts, batches, with_labels), expected
 
     def spans_of(self, sentences: Sequence[Sentence]) -> list[list[tuple[Any, ...]]]:
         """The predicted spans of sentences in the form of their gold spans: `(start, end)` or `(start, end, label)`."""

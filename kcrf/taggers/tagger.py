@@ -1,41 +1,26 @@
 """`Tagger`, the base of the classes that use a trained model, and `SpanTagger`, of those that predict spans."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from kcrf.corpora import Example, Sentence
 from kcrf.corpora.splits import NearDuplicates
+from kcrf.runs import RunFolder
 from kcrf.taggers.decoder import Decoder, OnBatch, ignore, parts_of_sentences
+from kcrf.taggers.estimates import Estimate, expected_scores, held_out_of, notes_on
 from kcrf.taggers.k_best import join_analyses
-from kcrf.taggers.open_model import RunPath, open_model
+from kcrf.taggers.open_model import Run, RunPath, open_model, open_run
 from kcrf.taggers.scoring import score_spans
 from kcrf.taggers.spans import Part, Span, checked_list, one_per_text
+from kcrf.taggers.suggestions import Suggestion, at_once, distinct, most_uncertain
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
 
 Result = TypeVar("Result")
-_AT_ONCE = 1000  # texts
-
-
-@dataclass(frozen=True)
-class Suggestion(Generic[Result]):
-    """A text to label.
-
-    Attributes:
-        index: Its place in the texts that were given, counted from 0.
-        text: The text, as it was given.
-        score: How uncertain the model is, by the strategy; the higher, the more uncertain.
-        prediction: The prediction of the model, for annotators to correct.
-    """
-
-    index: int
-    text: Any
-    score: float
-    prediction: Result
 
 
 class Tagger(ABC, Generic[Result]):
@@ -55,6 +40,7 @@ class Tagger(ABC, Generic[Result]):
             without a CRF and after loading.
         crf: The `ConditionalRandomField` of a Keras model, or None.
         crfs: The same as a dict, under None; empty without a CRF.
+        run: The run folder or exported file. None for a tagger that was not loaded from one.
     """
 
     tasks: ClassVar[tuple[str, ...]]
@@ -64,6 +50,7 @@ class Tagger(ABC, Generic[Result]):
     metric: str
     advice: str | None = None
     crf: Any = None
+    run: Path | None = None
 
     @classmethod
     def of(cls, network: Any, reader: Any, config: Any) -> Self:
@@ -81,6 +68,7 @@ class Tagger(ABC, Generic[Result]):
     def _load(self, run: RunPath, standard: str | None = None) -> None:
         network, setup = open_model(run, self.tasks, standard)
         self._begin(network, setup.reader, setup.config)
+        self.run = Path(open_run(run).path if isinstance(run, Run) else run)
 
     @abstractmethod
     def _begin(self, network: Any, reader: Any, config: Any) -> None:
@@ -139,6 +127,30 @@ class Tagger(ABC, Generic[Result]):
             strategy, batch_size, on_batch: As for `suggest`.
         """
 
+    @abstractmethod
+    def estimate(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> Estimate:
+        """How good the model is on texts without labels: expected precision, recall and F1, with intervals.
+
+        Args:
+            texts: Iterable of texts, as `predict` takes them.
+            batch_size, on_batch: As for `predict`.
+
+        >>> tagger.estimate(texts).all.f                              # doctest: +SKIP
+        ExpectedScore(value=0.872, low=0.851, high=0.893)
+        """
+
+    def _estimate(
+        self, texts: list[str], predictions: Iterable[tuple[str, float]], true: Mapping[str, float]
+    ) -> Estimate:
+        """The estimate from the label and the probability of each prediction, and the expected numbers by label."""
+        held_out = held_out_of(RunFolder(self.run)) if self.run is not None and self.run.is_dir() else None
+        probabilities: dict[str, list[float]] = {label: [] for label in true}
+        for label, probability in predictions:
+            probabilities.setdefault(label, []).append(probability)
+        together, by_label = expected_scores(list(true), probabilities, true, held_out)
+        notes = notes_on([p for ps in probabilities.values() for p in ps], held_out, texts, self.reader)
+        return Estimate(len(texts), together, by_label if self.labels else {}, tuple(notes))
+
     def suggest(
         self,
         texts: Iterable[Any],
@@ -180,12 +192,12 @@ class Tagger(ABC, Generic[Result]):
             raise ValueError(f"`count` must be a positive integer. Received: {count!r}")
         is_sequence = isinstance(texts, Sequence) and not isinstance(texts, str)
         sequence: Any = texts if is_sequence else checked_list(texts, "suggest")
-        parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in _at_once(sequence))
+        parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in at_once(sequence))
         scores = np.concatenate([np.zeros(0), *parts])
         seen = NearDuplicates(map(self._labeled_text, checked_list(labeled, "suggest")))
         chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(sequence[index]), count, seen))
         suggestions = []
-        for part in _at_once(chosen):
+        for part in at_once(chosen):
             items = [sequence[index] for index in part]
             rows = zip(part, items, self.predict(items, batch_size), strict=True)
             suggestions += [
@@ -304,6 +316,16 @@ class SpanTagger(Tagger[list[Span]]):
         counts = list(map(len, parts_of_texts))
         return score_of(strategy, *(sums_of(values, counts) for values in sums))
 
+    def estimate(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> Estimate:
+        parts_of_texts = self._parts(texts, None, batch_size)
+        parts = list(chain(*parts_of_texts))
+        spans, true = self.decoder.spans_and_begins(parts, batch_size, on_batch, self._with_labels)
+        found = [(span.label, float(span.probability or 0.0)) for row in spans for span in row]
+        labels, totals = self.labels or ("",), true.sum(axis=0)
+        totals = totals if self.labels else totals.sum(keepdims=True)
+        texts = [" ".join(part.text for part in parts) for parts in parts_of_texts]
+        return self._estimate(texts, found, dict(zip(labels, totals.tolist(), strict=True)))
+
     def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
         return self.decoder.spans(parts_of_sentences(items), with_probabilities=with_probabilities)
 
@@ -332,27 +354,3 @@ def _usual_metric(decoder: Decoder[Any]) -> str:
     if decoder.scheme.is_of_tokens:
         return "accuracy"
     return "joint_f" if decoder.has_word_labels else "f"
-
-
-def _at_once(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """Yields lists of at most so many items: what a model returns for them fits into memory."""
-    items = iter(items)
-    while part := list(islice(items, _AT_ONCE)):
-        yield part
-
-
-def most_uncertain(scores: np.ndarray) -> np.ndarray:
-    """The indices of scores, the highest first, of equal scores the first one."""
-    return np.argsort(-np.asarray(scores), kind="stable")
-
-
-def distinct(indices: Iterable[Any], text_of: Callable[[int], str], count: int, seen: NearDuplicates) -> Iterator[int]:
-    """Yields the first `count` indices whose texts are not empty, and are near-duplicates of no text before them."""
-    for index in map(int, indices):
-        if count < 1:
-            return
-        text = text_of(index)
-        if text.strip() and text not in seen:
-            seen.add(text)
-            count -= 1
-            yield index

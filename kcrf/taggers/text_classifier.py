@@ -10,6 +10,7 @@ from kcrf.metrics import classification_scores, regression_scores
 from kcrf.readers.padding import inference_batches
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.decoder import OnBatch, ignore
+from kcrf.taggers.estimates import Estimate
 from kcrf.taggers.open_model import RunPath
 from kcrf.taggers.spans import checked_list
 from kcrf.taggers.tagger import Tagger
@@ -120,6 +121,14 @@ class TextClassifier(Tagger[Classification]):
         if not np.isfinite(scores).all():
             raise DivergedError(NOT_FINITE)
         return scores
+
+    def estimate(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> Estimate:
+        items = checked_list(texts, "classify", batch_size)
+        probabilities = self.probabilities(items, batch_size, on_batch)
+        best = probabilities.argmax(axis=1).tolist()
+        found = [(self.labels[label], float(row[label])) for row, label in zip(probabilities, best, strict=True)]
+        true = dict(zip(self.labels, probabilities.sum(axis=0).tolist(), strict=True))
+        return self._estimate([self._plain_text(item) for item in items], found, true)
 
     def predictions(self, items: Sequence[Any], with_probabilities: bool = True) -> list[Classification]:
         return self.predict([item.texts for item in items])

@@ -160,7 +160,7 @@ def test_mistakes_are_refused_before_anything_is_written(arguments, message, run
 
 def test_labels_of_texts_and_pairs():
     from kcrf.commands.suggest import _line
-    from kcrf.taggers.tagger import Suggestion
+    from kcrf.taggers.suggestions import Suggestion
 
     def _label(output_format, suggestion):
         return _line(Namespace(format=output_format, model_task="classify"), suggestion)
@@ -178,7 +178,7 @@ def test_labels_of_texts_and_pairs():
 
 def test_labels_of_suggestions_are_read_by_train(tmp_path):
     from kcrf.commands.suggest import _line
-    from kcrf.taggers.tagger import Suggestion
+    from kcrf.taggers.suggestions import Suggestion
 
     def _label(output_format, suggestion):
         return _line(Namespace(format=output_format, model_task="classify"), suggestion)

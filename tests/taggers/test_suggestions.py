@@ -208,7 +208,7 @@ def test_a_sequence_is_read_once_and_then_where_it_is_needed(recognizer, monkeyp
             Texts.iterated += 1
             return super().__iter__()
 
-    monkeypatch.setattr("kcrf.taggers.tagger._AT_ONCE", 7)
+    monkeypatch.setattr("kcrf.taggers.suggestions._AT_ONCE", 7)
     plain, read = [sentence.text for sentence in load_mini("ner").train[40:70]], []
     assert recognizer.suggest(Texts(plain), 9, on_batch=read.append) == recognizer.suggest(plain, 9)
     assert Texts.iterated == 1
