@@ -77,7 +77,7 @@ def test_an_estimate_is_near_the_real_scores(task, tmp_path):
     for name, key in (("precision", "precision"), ("recall", "recall"), ("f", "f")):
         expected = getattr(estimate.all, name)
         assert expected.low - 0.02 <= scores["test"][key] <= expected.high + 0.02
-    assert estimate.all.found == scores["test"]["found_words" if task == "cws" else "found_entities"]
+    assert estimate.all.found == scores["test"]["test_words" if task == "cws" else "found_entities"]
     assert set(estimate.labels) == set(tagger.labels) and estimate.texts == len(texts)
     assert not any("unlike" in note for note in estimate.notes)
     plain = estimate.as_dict()
