@@ -1,4 +1,4 @@
-"""Data files with random damage: each reader reads them, or refuses them with an error that names the file.
+"""Tests of kcrf.corpora: data files with random damage are read, or refused with an error that names the file.
 
 The damage is seeded, so that a failure repeats; the long suite does more.
 """

@@ -1,4 +1,4 @@
-"""The page of a linear model gives what NumPy gives, in a browser."""
+"""Tests of kcrf.export: the page of a linear model gives what NumPy gives, in a browser."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What taggers refuse: tables, dicts and single texts, whose items are not the texts that the user means."""
+"""Tests of kcrf.taggers: tables, dicts and single texts are refused, whose items are not the texts a user means."""
 
 import pytest
 
