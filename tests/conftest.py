@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -20,7 +21,9 @@ import numpy as np
 import pytest
 from seeds import set_seeds
 
-if os.environ["KERAS_BACKEND"] == "torch" and importlib.util.find_spec("triton"):
+if os.environ["KERAS_BACKEND"] != "torch":
+    sys.modules["triton"] = None  # which torch would import, and which aborts beside TensorFlow
+elif importlib.util.find_spec("triton"):
     # Triton reads this when it is imported, as torch does: its functions can then be interpreted on a CPU. Without the
     # variable, only tests that set it compute with the kernels.
     os.environ["TRITON_INTERPRET"] = "1"

@@ -114,6 +114,9 @@ def takes_chain(
     The function runs as a compiled graph, or as the function of this name of `kernels_for`, if there is one. Batches
     without sentences or without positions are allowed: the function computes with an additional masked sentence or
     position, which is removed from the outputs.
+
+    Args:
+        *time_axes: For each output of the function its time axis, or None.
     """
 
     def decorate(function: Callable[Concatenate[Chain, Others], Result]) -> ChainFunction[Others, Result]:

@@ -37,7 +37,12 @@ from kcrf.crf.trellis import Trellis
 
 
 def reference(emissions: Any, transitions: Any, start: Any, end: Any) -> dict[str, Any]:
-    """The results for one sentence of at least one position, none of them masked, in NumPy float64 and log space."""
+    """The results for one sentence of at least one position, none of them masked, in NumPy float64 and log space.
+
+    Returns:
+        A dict: "log_partition", the log of the sum of exp(score) over all paths; "marginals" `(time, tags)` and "steps"
+        `(tags, tags)`, the expected counts; "viterbi", the best path; "score", its score.
+    """
     emissions, transitions, start, end = (np.asarray(x, "float64") for x in (emissions, transitions, start, end))
     log_sum = np.logaddexp.reduce
     alpha = [start + emissions[0]]  # the log of the sum over all paths up to a position, given its tag
@@ -216,6 +221,13 @@ def top_k_paths(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
 def log_probability_within(chain: Chain, allowed: TensorLike) -> Tensor:
     """The log probability that every tag is allowed at its position: log Z of the allowed paths minus log Z.
 
+    Args:
+        chain: The `Chain`, or its arrays after `allowed`.
+        allowed: `(batch, time, tags)` bool; values at masked positions are ignored.
+
+    Returns:
+        `(batch,)`, at most 0 except for rounding; below -1e8 if the transitions forbid all these paths.
+
     >>> log_p = log_probability_within([[[0.0, 0.0]]], [[[True, False]]], None, [[0.0, 0.0], [0.0, 0.0]])
     >>> round(float(log_p[0]), 4)  # -log 2
     -0.6931
@@ -233,6 +245,9 @@ def log_sums_onward(chain: Chain) -> Tensor:
     This is the beta of the forward-backward algorithm, up to a constant for each position, so that
     `softmax(transitions[i] + emissions[t] + log_sums_onward[t])` is the posterior of the tag at position t, given that
     the tag of the position before it is i.
+
+    Returns:
+        `(batch, time, tags)`, undefined at masked positions.
 
     >>> sums = log_sums_onward([[[0.0, 0.0], [0.0, 0.0]]], None, [[3.0, 3.0], [1.0, 1.0]])
     >>> round(float(sums[0, 0, 0] - sums[0, 0, 1]), 4)

@@ -1,7 +1,7 @@
-"""The functions of a chain with torch, as operators that `torch.compile` and `torch.export` know.
+"""The functions of a chain on CUDA with torch, as operators that `torch.compile` and `torch.export` know.
 
-Each operator is one kernel, in Triton on CUDA and by numba on a CPU, which computes the value and its gradient.
-The functions have the arguments and results of their namesakes in `kcrf.crf`. A chain is a `Chain` or a `Trellis`.
+Each operator is one kernel in Triton, which computes the value and its gradient. The functions have the arguments and
+results of their namesakes in `kcrf.crf`. A chain is a `Chain` or a `Trellis`.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from kcrf.backend import Tensor
-from kcrf.crf.kernels import by_triton
+from kcrf.crf.triton_kernels import best_path, chain_counts
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
 _OPTIONS = {"CHUNK": 1024, "enable_fp_fusion": False}
@@ -57,12 +57,6 @@ def _chain_counts(
 
     The gradients are `(batch, time, tags)` for the emissions and `(batch, tags + 2, tags)` for the scores.
     """
-    if not by_triton(emissions):
-        found = _batch(emissions, mask, scores).counts(None if labels is None else labels.numpy())
-        value, counts, steps = map(torch.from_numpy, found)
-        return value, counts, steps
-    from kcrf.crf.triton_kernels import chain_counts
-
     batch, time, size = emissions.shape
     value = emissions.new_empty(batch, dtype=torch.float32)
     counts = emissions.new_zeros(emissions.shape, dtype=torch.float32)
@@ -105,10 +99,6 @@ _chain_counts.register_autograd(_gradients, setup_context=_save_counts)
 )
 def _viterbi(emissions: Tensor, mask: Tensor, scores: Tensor) -> Tensor:
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
-    if not by_triton(emissions):
-        return torch.from_numpy(_batch(emissions, mask, scores).best_paths())
-    from kcrf.crf.triton_kernels import best_path
-
     batch, time, size = emissions.shape
     path = torch.full((batch, time), -1, dtype=torch.int32, device=emissions.device)
     pointers = emissions.new_empty(emissions.shape, dtype=torch.uint8)
@@ -122,12 +112,6 @@ def _viterbi(emissions: Tensor, mask: Tensor, scores: Tensor) -> Tensor:
 @_viterbi.register_fake
 def _(emissions: Tensor, mask: Tensor, scores: Tensor) -> Tensor:
     return emissions.new_empty(emissions.shape[:2], dtype=torch.int32)
-
-
-def _batch(emissions: Tensor, mask: Tensor, scores: Tensor) -> Any:
-    from kcrf.chains.batches import Batch
-
-    return Batch(emissions.float().numpy(), mask.numpy(), scores.numpy())
 
 
 def _blocks(size: int) -> dict[str, Any]:
