@@ -90,7 +90,9 @@ def checked_texts(lines, of_tokens=False):
         if (are_columns := begin_columns(begin)) is not None:
             break
     if begin and are_columns:
-        raise ValueError(f"{lines.name}:1: needs a text. Received: columns of tokens; --input conll of `kcrf tag`")
+        raise ValueError(
+            f"{lines.name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag` reads columns"
+        )
     for first in begin[:1]:
         if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
             raise ValueError(
