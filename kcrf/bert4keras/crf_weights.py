@@ -35,11 +35,20 @@ def load_crf_weights(
 
     Only the scores of the CRF are loaded, not a projection in the same layer, as TensorFlow Addons has it.
 
+    Args:
+        layer: A built `ConditionalRandomField`, or `MaximumEntropyMarkovModel` for bert4keras' MEMM, of the same sizes.
+        source: A mapping from names to arrays (a torch `state_dict` is one), or the path of a weight file of Keras 2 or
+            of whatever `kcrf.checkpoints.open_checkpoint` opens.
+        kind: The library: "bert4keras", "tfa" or "pytorch-crf".
+        lr_multiplier: Required for "bert4keras", and only for it: the multiplier that its layer had.
+        prefix: Only names that begin with this are read, for sources with several CRFs. Defaults to "".
+
+    >>> import keras
     >>> from kcrf.layers import ConditionalRandomField
     >>> layer = ConditionalRandomField(lr_multiplier=10)
     >>> layer.build((None, None, 2))
     >>> load_crf_weights(layer, {"trans": [[0.1, 0.2], [0.3, 0.4]]}, "bert4keras", lr_multiplier=1000)
-    >>> round(float(layer.trans[1, 0]), 3)
+    >>> round(float(keras.ops.convert_to_numpy(layer.trans)[1, 0]), 3)
     300.0
     """
     _check_arguments(layer, kind, lr_multiplier)

@@ -58,7 +58,7 @@ def commands(document):
 def test_the_commands_in_a_document_have_these_options(document, capsys):
     for command, arguments in commands(document):
         with pytest.raises(SystemExit) as end:
-            main([command, "--help"])
+            main([command, "--help", *["all"] * (command == "train")])
         known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
         used = set(re.findall(r"--[\w-]+", arguments.partition("#")[0]))
         assert end.value.code == 0 and used <= known, (command, used - known)
