@@ -6,12 +6,12 @@ import time
 import numpy as np
 import pytest
 from chromium import Page
-from kcrf.taggers.built_in_model import built_in_segmenter
 from numpy.testing import assert_allclose
 
 from kcrf.corpora import load_mini
 from kcrf.export import export_model
 from kcrf.taggers import EntityRecognizer, WordSegmenter
+from kcrf.taggers.open_model import built_in_segmenter
 from kcrf.training import Settings, train_tagger
 
 BACKENDS = ["torch"]
