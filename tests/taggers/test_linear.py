@@ -234,7 +234,7 @@ def test_scores_that_are_not_finite_are_refused(words, tmp_path, name):
         arrays = dict(file)
     arrays[name] = np.full_like(arrays[name], np.nan)
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="model.linear.npz: needs finite scores and transitions"):
+    with pytest.raises(ValueError, match="model.linear.npz: .*needs (a )?finite"):
         WordSegmenter(tmp_path / "run")
 
 

@@ -262,7 +262,7 @@ def test_a_folder_without_a_bert_or_its_vocabulary_is_named_and_a_bert_is_no_run
     with pytest.raises(FileExistsError, match="needs a run folder, an empty folder or none"):
         train_tagger(Settings(**QUICK, bert=str(copy)), **PARTS, out=copy)
     (copy / "vocab.txt").unlink()
-    with pytest.raises(FileNotFoundError, match="vocab.txt: no such file; the folder of a BERT"):
+    with pytest.raises(FileNotFoundError, match="vocab.txt: no such file; an encoder needs vocab.txt"):
         train_tagger(Settings(**QUICK, bert=str(copy)), **PARTS, out=tmp_path / "run")
 
 
