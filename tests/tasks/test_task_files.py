@@ -60,7 +60,7 @@ def test_scores_of_the_predictions_of_a_run(task):
 
 
 def test_tables_by_task_have_a_row_for_each_task():
-    assert {*models._SERVICES} == {*TASKS}
+    assert {*models._PATHS} == {*TASKS}
     assert {*OPERATIONS} == {"cws", "ner", "classify"}  # the other tasks cannot be augmented
 
 
