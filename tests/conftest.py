@@ -103,6 +103,7 @@ def pytest_ignore_collect(collection_path):
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: "scripts" in item.path.parts)  # last: guides import other libraries, which change torch
     if config.getoption("--all"):
         return
     here = running_backend()
