@@ -12,12 +12,10 @@ from typing import Any
 
 from kcrf.backend.host import OLD_HOST, _host, keras
 
-_EXTENSIONS = (
+EXTENSIONS = (  # extend_with_...
     "exponential_moving_average gradient_accumulation layer_adaptation lazy_optimization lookahead parameter_wise_lr "
     "piecewise_linear_lr weight_decay"
-)
-
-
+).split()
 _IN_SAVED_MODELS = {  # registered name -> module
     "ExtendedOptimizer": "extensions",
     **dict.fromkeys(("MaximumEntropyMarkovModel", "MarkovDenseLoss", "MarkovSparseLoss"), "memm"),
@@ -55,23 +53,12 @@ def _find(room: str, places: Mapping[str, str], name: str) -> Any:
     return module if name == "K" else getattr(module, name)
 
 
-def _in(module: str, names: str) -> dict[str, str]:
-    return dict.fromkeys(names.split(), module)
-
-
+_FUNCTIONS = (
+    "batch_gather gelu_erf gelu_tanh multilabel_categorical_crossentropy search_layer set_gelu "
+    "sparse_multilabel_categorical_crossentropy"
+)
 # Each becomes the `__getattr__` of its room: Python calls it for names that the room lacks.
-of_backend = partial(
-    _find,
-    "backend",
-    _in("k", "K")
-    | _in("functions", "batch_gather gelu_erf gelu_tanh multilabel_categorical_crossentropy search_layer set_gelu")
-    | _in("functions", "sparse_multilabel_categorical_crossentropy"),
-)
-of_layers = partial(
-    _find,
-    "layers",
-    _in("memm", "MaximumEntropyMarkovModel")
-    | _in("pointers", "EfficientGlobalPointer GlobalPointer")
-    | _in("keras2", "Loss"),
-)
-of_optimizers = partial(_find, "optimizers", {f"extend_with_{name}": "extensions" for name in _EXTENSIONS.split()})
+of_backend = partial(_find, "backend", {"K": "k", **dict.fromkeys(_FUNCTIONS.split(), "functions")})
+_LAYERS = {"MaximumEntropyMarkovModel": "memm", "EfficientGlobalPointer": "pointers", "GlobalPointer": "pointers"}
+of_layers = partial(_find, "layers", {"Loss": "keras2", **_LAYERS})
+of_optimizers = partial(_find, "optimizers", {f"extend_with_{name}": "extensions" for name in EXTENSIONS})

@@ -14,8 +14,6 @@ from kcrf.backend import backend_name, keras, ops
 from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
 from kcrf.layers import ConditionalRandomField
 
-__all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
-
 
 def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float = 1.0) -> None:
     """Trains a model on adversarial perturbations of its embeddings (FGM).
@@ -83,28 +81,22 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, but not on JAX. A CRF has no second
     derivatives. Source: Ross and Doshi-Velez, 2018, https://arxiv.org/abs/1711.09404.
     """
-    _refuse_crf(model)
     variable = _embeddings(model, embedding)
-    if backend_name() == "jax":
-        penalize = partial(_penalized_on_jax, model, variable, scale)
-        model.compute_loss_and_updates = _changed(model.compute_loss_and_updates, embedding, penalize)
-    else:
-        gradient = {"tensorflow": _gradient_on_tensorflow, "torch": _gradient_on_torch}[backend_name()]
-        penalize = partial(_penalized, model, variable, scale, gradient)
-        model.compute_loss = _changed(model.compute_loss, embedding, penalize)
-    # A new function: JAX would use the old loss with a function that it has already compiled.
-    another = _without_fused_attention if backend_name() == "torch" else lambda step: lambda *args: step(*args)
-    _change_step(model, "gradient_penalty", another)
-
-
-def _refuse_crf(model: Any) -> None:
-    """Raises ValueError if a model has a CRF, whose gradient would count as a constant."""
     for layer in model._flatten_layers():
         if isinstance(layer, ConditionalRandomField) and not isinstance(layer, MaximumEntropyMarkovModel):
             raise ValueError(
                 "`gradient_penalty` needs a loss with second derivatives. "
                 f"Received: a model with the CRF `{layer.name}`; `adversarial` works with it"
             )
+    if backend_name() == "jax":
+        penalize = partial(_penalized_on_jax, model, variable, scale)
+        model.compute_loss_and_updates = _changed(model.compute_loss_and_updates, embedding, penalize)
+    else:
+        penalize = partial(_penalized, model, variable, scale)
+        model.compute_loss = _changed(model.compute_loss, embedding, penalize)
+    # A new function: JAX would use the old loss with a function that it has already compiled.
+    another = _without_fused_attention if backend_name() == "torch" else lambda step: lambda *args: step(*args)
+    _change_step(model, "gradient_penalty", another)
 
 
 def _embeddings(model: Any, name: str) -> Any:
@@ -121,8 +113,8 @@ def _embeddings(model: Any, name: str) -> Any:
 
 def _changed(method: Any, name: str, change: Any) -> Any:
     """A method with a change, which takes the place of an earlier change of this name."""
-    original, changes = getattr(method, "original", method), {**getattr(method, "changes", {}), name: change}
-    changed = original
+    original = changed = getattr(method, "original", method)
+    changes = {**getattr(method, "changes", {}), name: change}
     for change_of_name in changes.values():
         changed = change_of_name(changed)
     changed.original, changed.changes = original, changes
@@ -252,9 +244,7 @@ def _step_on_jax(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
         data, addition = prepare(data, predict, gradient, normal)
         moved = _with(trained, index, trained[index] + addition)
 
-        def update(
-            apply: Any, optimizer_variables: Any, gradients: Any, values: Any
-        ) -> Any:  # of the embeddings themselves, as `_step_at`
+        def update(apply: Any, optimizer_variables: Any, gradients: Any, values: Any) -> Any:  # as in `_step_at`
             return apply(optimizer_variables, gradients, _with(values, index, trained[index]))
 
         with _updating_by(model.optimizer, "stateless_apply", update):
@@ -275,7 +265,7 @@ def _with(values: Any, index: int, value: Any) -> list[Any]:
     return [*values[:index], value, *values[index + 1 :]]
 
 
-def _penalized(model: Any, variable: Any, scale: Any, gradient: Any, compute_loss: Any) -> Any:
+def _penalized(model: Any, variable: Any, scale: float, compute_loss: Any) -> Any:
     """`compute_loss` with the penalty, for backends that differentiate what it returns."""
 
     def penalized(
@@ -287,23 +277,19 @@ def _penalized(model: Any, variable: Any, scale: Any, gradient: Any, compute_los
         loss = loss_of(y_pred)
         if not training:
             return loss
-        return loss + 0.5 * scale * ops.sum(ops.square(gradient(model, variable, x, loss, loss_of)))
+        if backend_name() == "torch":
+            import torch
+
+            gradient = torch.autograd.grad(loss, variable.value, create_graph=True)[0]
+        else:
+            import tensorflow as tf
+
+            with tf.GradientTape() as tape:
+                again = loss_of(model(x, training=True))
+            gradient = tf.convert_to_tensor(tape.gradient(again, variable.value))
+        return loss + 0.5 * scale * ops.sum(ops.square(gradient))
 
     return penalized
-
-
-def _gradient_on_tensorflow(model: Any, variable: Any, x: Any, loss: Any, loss_of: Any) -> Any:
-    import tensorflow as tf
-
-    with tf.GradientTape() as tape:
-        again = loss_of(model(x, training=True))
-    return tf.convert_to_tensor(tape.gradient(again, variable.value))
-
-
-def _gradient_on_torch(model: Any, variable: Any, x: Any, loss: Any, loss_of: Any) -> Any:
-    import torch
-
-    return torch.autograd.grad(loss, variable.value, create_graph=True)[0]
 
 
 def _without_fused_attention(step: Any) -> Any:

@@ -7,8 +7,6 @@ import numpy as np
 
 from kcrf.backend import backend_name, keras, ops
 
-__all__ = ["GradientTimesInput", "integrated_gradients"]
-
 
 class GradientTimesInput:
     """The gradient of a score with respect to a symbolic tensor that it depends on, times that tensor.
@@ -102,7 +100,7 @@ def _listed(inputs: Any, model: Any) -> list[Any]:
     return [ops.convert_to_tensor(x) for x in inputs]
 
 
-def _checked_labels(labels: Any, texts: Any, count: int) -> Any:
+def _checked_labels(labels: Sequence[int] | np.ndarray, texts: int, count: int) -> np.ndarray:
     """The labels as an array `(texts, 1)`."""
     labels = np.asarray(labels)
     if labels.shape != (texts,) or labels.dtype.kind not in "iu" or not np.all((labels >= 0) & (labels < count)):
@@ -117,8 +115,8 @@ def _input_of(layer: Any, model: Any) -> tuple[Any, Any]:
     """The number of the input of a model that a layer reads, and the symbolic output of the layer."""
     indices = {id(x): index for index, x in enumerate(model.inputs)}
     of_model = {id(node) for nodes in model._nodes_by_depth.values() for node in nodes}  # others read the layer, too
-    nodes = [node for node in layer._inbound_nodes if id(node) in of_model]
-    nodes = [node for node in nodes if node.input_tensors and id(node.input_tensors[0]) in indices]
+    nodes = [node for node in layer._inbound_nodes if id(node) in of_model and node.input_tensors]
+    nodes = [node for node in nodes if id(node.input_tensors[0]) in indices]
     if len(nodes) != 1:
         raise ValueError(
             f"`embedding` must name a layer that reads one input of the model, once. Received: {layer.name!r}, which "
@@ -141,30 +139,19 @@ def _gradient(above: Any, below: Any, sources: Any, labels: Any, mask: Any) -> A
         scores = above([x, *sources], mask=[mask, *[None] * len(sources)])
         return ops.sum(ops.take_along_axis(scores, ops.cast(labels, "int32"), axis=1))
 
-    return _GRADIENTS[backend_name()](score, below)
+    if backend_name() == "jax":
+        import jax
 
+        return jax.grad(score)(below)
+    if backend_name() == "torch":
+        import torch
 
-def _on_tensorflow(function: Any, x: Any) -> Any:
+        with torch.enable_grad():  # `predict` does without
+            x = below.detach().requires_grad_()
+            return torch.autograd.grad(score(x), x)[0]
     import tensorflow as tf
 
     with tf.GradientTape() as tape:
-        tape.watch(x)
-        value = function(x)
-    return tape.gradient(value, x)
-
-
-def _on_torch(function: Any, x: Any) -> Any:
-    import torch
-
-    with torch.enable_grad():  # `predict` does without
-        x = x.detach().requires_grad_()
-        return torch.autograd.grad(function(x), x)[0]
-
-
-def _on_jax(function: Any, x: Any) -> Any:
-    import jax
-
-    return jax.grad(function)(x)
-
-
-_GRADIENTS = {"tensorflow": _on_tensorflow, "torch": _on_torch, "jax": _on_jax}
+        tape.watch(below)
+        value = score(below)
+    return tape.gradient(value, below)

@@ -1,24 +1,43 @@
-"""Calls of Keras 2 for models with layers of kcrf: accepted if they have one meaning; an error names the new call."""
+"""Calls of Keras 2 for models with layers of kcrf: accepted if they have one meaning; an error names the new call.
+
+`fit` and `train_on_batch` refuse, or warn of, mistakes that Keras 3 accepts in silence.
+"""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
+from inspect import signature
 from types import MethodType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from kcrf.backend import batch_stream, keras
+from kcrf.backend import backend_name, batch_stream, keras
 from kcrf.backend.keras3 import Functional
 from kcrf.bert4keras.file_names import has_layer_of_kcrf
+from kcrf.layers.checks import check_fit
 
 PARTS_OF_LAYERS = "embeddings convolutional core merge normalization pooling recurrent wrappers".split()
+_QUEUE = ("max_queue_size", "workers", "use_multiprocessing")  # arguments without an effect
+_ARGUMENTS = {  # of the calls of Keras 2, in their order, and the default of `verbose`
+    "fit": "steps_per_epoch epochs verbose callbacks validation_data validation_steps validation_freq class_weight "
+    "max_queue_size workers use_multiprocessing shuffle initial_epoch",
+    "evaluate": "steps callbacks max_queue_size workers use_multiprocessing verbose",
+    "predict": "steps callbacks max_queue_size workers use_multiprocessing verbose",
+}
+# The models that are being fitted, the innermost last.
+_running: ContextVar[tuple[Any, ...]] = ContextVar("running", default=())
 
 
-def changes() -> Iterator[Any]:
+def changes() -> Iterator[tuple[Any, str, Any]]:
     """The changes to Keras, as `(owner, name, value)`; an owner is an object or, for `sys.modules`, a dict."""
-    for method in (fit_generator, evaluate_generator, predict_generator, _make_train_function):
-        yield keras.Model, method.__name__, _OldMethod(method)
+    yield keras.Model, "fit", _checked(keras.Model.fit, _refuse_nothing_to_train)
+    yield keras.Model, "train_on_batch", _checked(keras.Model.train_on_batch, _sync_shared_weights)
+    for name, arguments in _ARGUMENTS.items():
+        yield keras.Model, f"{name}_generator", _OldMethod(_on_generator(name, arguments.split()))
+    yield keras.Model, "_make_train_function", _OldMethod(_make_train_function)
     for name in ("predict", "predict_on_batch"):
         yield keras.Model, name, _with_lists(getattr(keras.Model, name))
     callback = keras.callbacks.Callback
@@ -45,63 +64,60 @@ class _OldMethod:
         return MethodType(self.function, model)
 
 
-def fit_generator(
-    self,
-    generator: Any,
-    steps_per_epoch: Any = None,
-    epochs: int = 1,
-    verbose: int = 1,
-    callbacks: Any = None,
-    validation_data: Any = None,
-    validation_steps: Any = None,
-    validation_freq: int = 1,
-    class_weight: Any = None,
-    max_queue_size: int = 10,
-    workers: int = 1,
-    use_multiprocessing: bool = False,
-    shuffle: bool = True,
-    initial_epoch: int = 0,
-) -> Any:
-    """`fit` with the arguments of Keras 2; those about queues and workers have no effect."""
-    return self.fit(
-        _stream(generator),
-        steps_per_epoch=steps_per_epoch,
-        epochs=epochs,
-        verbose=verbose,
-        callbacks=callbacks,
-        validation_data=_stream(validation_data),
-        validation_steps=validation_steps,
-        validation_freq=validation_freq,
-        class_weight=class_weight,
-        shuffle=shuffle,
-        initial_epoch=initial_epoch,
-    )
+def _on_generator(name: str, arguments: list[str]) -> Callable[..., Any]:
+    """`fit`, `evaluate` or `predict` with the arguments of Keras 2."""
+
+    def call(self: Any, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(arguments[: len(args)], args, strict=True)) | kwargs
+        options = {"verbose": int(name == "fit"), **{k: value for k, value in given.items() if k not in _QUEUE}}
+        if "validation_data" in options:
+            options["validation_data"] = _stream(options["validation_data"])
+        return getattr(self, name)(_stream(generator), **options)
+
+    call.__name__ = f"{name}_generator"
+    return call
 
 
-def evaluate_generator(
-    self,
-    generator: Any,
-    steps: int | None = None,
-    callbacks: Any = None,
-    *queue: Any,
-    verbose: int = 0,
-    **queue_options: Any,
-) -> Any:
-    """`evaluate` with the arguments of Keras 2."""
-    return self.evaluate(_stream(generator), steps=steps, callbacks=callbacks, verbose=verbose)
+def _checked(method: Any, prepare: Callable[[Any], None]) -> Any:
+    """The method, for models with a layer of kcrf after `prepare(model)` and the checks of `check_fit`."""
+    parameters = signature(method)
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not has_layer_of_kcrf(self):
+            return method(self, *args, **kwargs)
+        prepare(self)
+        arguments = parameters.bind(self, *args, **kwargs).arguments
+        check_fit(self, arguments.get("x"), arguments.get("y"), arguments.get("class_weight"))
+        with _fitting(self):
+            return method(self, *args, **kwargs)
+
+    return call
 
 
-def predict_generator(
-    self,
-    generator: Any,
-    steps: int | None = None,
-    callbacks: Any = None,
-    *queue: Any,
-    verbose: int = 0,
-    **queue_options: Any,
-) -> Any:
-    """`predict` with the arguments of Keras 2."""
-    return self.predict(_stream(generator), steps=steps, callbacks=callbacks, verbose=verbose)
+@contextmanager
+def _fitting(model: Any) -> Iterator[Any]:
+    token = _running.set((*_running.get(), model))
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def _refuse_nothing_to_train(model: Any) -> None:
+    if model.weights and not model.trainable_weights:
+        raise ValueError(
+            "`fit` needs a layer that is trainable. Keras 3 looks for it now, not at `compile` as Keras 2; models "
+            "by `from kcrf.bert4keras.models import Keras2Model as Model` train what was trainable when they were "
+            "compiled. Received: a model whose layers are all frozen, perhaps for another model that shares them"
+        )
+
+
+def _sync_shared_weights(model: Any) -> None:
+    """For `train_on_batch` in a callback: on JAX the model that is being fitted has the values of shared weights."""
+    fitted = _running.get()[-1:]
+    if backend_name() == "jax" and fitted and fitted[0] is not model:
+        fitted[0].jax_state_sync()
 
 
 def _stream(batches: Any) -> Any:
@@ -127,14 +143,11 @@ class _Tuples(keras.utils.Sequence):
         batch = self._dataset[index]
         if not isinstance(batch, (list, tuple)):
             return batch
-        return tuple(tuple(part) if isinstance(part, list) and _are_arrays(part) else part for part in batch)
+        are_arrays = [isinstance(part, list) and all(hasattr(array, "shape") for array in part) for part in batch]
+        return tuple(tuple(part) if several else part for part, several in zip(batch, are_arrays, strict=True))
 
 
-def _are_arrays(part: Any) -> bool:
-    return all(hasattr(array, "shape") for array in part)
-
-
-def _make_train_function(self) -> None:
+def _make_train_function(self: Any) -> NoReturn:
     raise NotImplementedError(
         "Keras 3 has no train function of a graph that another could replace. For adversarial training, call after "
         "`model.compile`, in place of your own function, one of kcrf.bert4keras.adversarial: adversarial(model, "
@@ -144,21 +157,18 @@ def _make_train_function(self) -> None:
 
 
 def _with_lists(method: Any) -> Any:
+    """The method, which takes lists of numbers as arrays, one for each input of the model."""
+
     @wraps(method)
-    def call(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(self, _as_arrays(self, x), *args, **kwargs)
+    def call(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(x, list) and x and isinstance(x[0], (list, int, float)) and has_layer_of_kcrf(self):
+            x = [np.array(part) for part in x] if len(self.inputs) > 1 else np.array(x)
+        return method(self, x, *args, **kwargs)
 
     return call
 
 
-def _as_arrays(model: Any, x: Any) -> Any:
-    """Lists of numbers as arrays, one for each input of the model."""
-    if not isinstance(x, list) or not x or not isinstance(x[0], (list, int, float)) or not has_layer_of_kcrf(model):
-        return x
-    return [np.array(part) for part in x] if len(model.inputs) > 1 else np.array(x)
-
-
-def get_output_at(self, node_index: Any) -> Any:
+def get_output_at(self: Any, node_index: int) -> Any:
     """The symbolic output of one of the calls of a layer: ALBERT calls its layers once for each transformer layer."""
     nodes = self._inbound_nodes
     if not -len(nodes) <= node_index < len(nodes):
@@ -167,17 +177,14 @@ def get_output_at(self, node_index: Any) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def output_mask(self) -> Any:
+def output_mask(self: Any) -> Any:
     """The symbolic mask of the output of a layer, None without a mask."""
-    masks = [getattr(tensor, "_keras_mask", None) for tensor in _as_list(self.output)]
+    outputs = self.output if isinstance(self.output, list) else [self.output]
+    masks = [getattr(tensor, "_keras_mask", None) for tensor in outputs]
     return masks if isinstance(self.output, list) else masks[0]
 
 
-def _as_list(output: Any) -> Any:
-    return output if isinstance(output, list) else [output]
-
-
-def add_loss(self, loss: Any) -> None:
+def add_loss(self: Any, loss: Any) -> NoReturn:
     """Raises an error that names the layer to use: Keras 3 cannot add a symbolic loss to a model that exists."""
     raise NotImplementedError(
         "Keras 3 takes no symbolic loss for a model. Compute the loss in a layer: subclass "
@@ -187,7 +194,7 @@ def add_loss(self, loss: Any) -> None:
     )
 
 
-def multi_gpu_model(model: Any, gpus: Any = None, **options: Any) -> None:
+def multi_gpu_model(model: Any, gpus: Any = None, **options: Any) -> NoReturn:
     """Raises an error that names what replaces `keras.utils.multi_gpu_model`."""
     raise NotImplementedError(
         "Keras 3 has no `multi_gpu_model`: build the model under `with tf.distribute.MirroredStrategy().scope():` "

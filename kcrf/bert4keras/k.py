@@ -27,11 +27,29 @@ _FUNCTIONS = {
     **{name: getattr(ops, name) for name in _SAME.split()},
     **{name: getattr(ops, new_name) for name, new_name in _RENAMED.items()},
     **{name: getattr(keras.config, name) for name in ("epsilon", "floatx", "set_epsilon", "set_floatx")},
+    **dict.fromkeys(("eval", "get_value"), ops.convert_to_numpy),
+    **dict.fromkeys(("set_value", "update"), lambda x, value: x.assign(value)),
     "backend": backend_name,
     "clear_session": keras.backend.clear_session,
+    "cast": lambda x, dtype: ops.cast(ops.convert_to_tensor(x), dtype),
+    "update_add": lambda x, increment: x.assign_add(increment),
+    "update_sub": lambda x, decrement: x.assign_sub(decrement),
+    "batch_get_value": lambda tensors: list(map(ops.convert_to_numpy, tensors)),
+    "int_shape": lambda x: tuple(x.shape),
+    "ndim": lambda x: len(x.shape),
+    "dtype": lambda x: keras.backend.standardize_dtype(x.dtype),
+    "transpose": lambda x: ops.transpose(x, tuple(range(len(x.shape)))[::-1]),
+    "argmax": lambda x, axis=-1: ops.argmax(x, axis=axis),
+    "argmin": lambda x, axis=-1: ops.argmin(x, axis=axis),
+    "concatenate": lambda tensors, axis=-1: ops.concatenate(tensors, axis=axis),
+    "expand_dims": lambda x, axis=-1: ops.expand_dims(x, axis),
+    "cumsum": lambda x, axis=0: ops.cumsum(x, axis=axis),
+    "cumprod": lambda x, axis=0: ops.cumprod(x, axis=axis),
+    "arange": lambda start, stop=None, step=1, dtype="int32": ops.arange(start, stop, step, dtype=dtype),
+    "flatten": lambda x: ops.reshape(x, (-1,)),
+    "gather": lambda reference, indices: ops.take(reference, indices, axis=0),
+    "where": lambda condition, x, y: ops.where(ops.cast(condition, "bool"), x, y),
 }
-
-
 _INSTEAD = {  # functions for graphs of TensorFlow 1, which Keras 3 does not build
     "gradients": "the functions of kcrf.bert4keras.adversarial, which train with gradients of the embeddings; in place "
     "of a layer of gradients, `from kcrf.bert4keras.layers import GradientTimesInput`; to rank tokens, "
@@ -55,26 +73,6 @@ def __getattr__(name: str) -> Any:
         f"K has no {name!r}: it offers the functions of Keras 2 that can be written with Keras 3. See the functions of "
         "`kcrf.backend.ops`."
     )
-
-
-def eval(x: Any) -> Any:
-    """The value of a tensor or variable as a NumPy array.
-
-    >>> eval(ops.ones((2,)))
-    array([1., 1.], dtype=float32)
-    """
-    return ops.convert_to_numpy(x)
-
-
-get_value = eval
-
-
-def set_value(x: Any, value: Any) -> None:
-    """Assigns a value to a variable."""
-    x.assign(value)
-
-
-update = set_value
 
 
 def set_learning_phase(value: Any) -> None:
@@ -149,30 +147,9 @@ def dropout(x: Any, level: Any, noise_shape: Any = None, seed: Any = None) -> An
     return keras.random.dropout(x, level, noise_shape, _source(seed))
 
 
-def cast(x: Any, dtype: Any) -> Any:
-    return ops.cast(ops.convert_to_tensor(x), dtype)
-
-
 def prod(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The product of entries. For a tuple, such as a part of `K.shape(x)`, a number that `K.reshape` accepts."""
     return math.prod(x) if isinstance(x, (tuple, list)) else ops.prod(x, axis=axis, keepdims=keepdims)
-
-
-def transpose(x: Any) -> Any:
-    """The tensor with its axes in reverse order, for any number of axes."""
-    return ops.transpose(x, tuple(range(len(x.shape)))[::-1])
-
-
-def update_add(x: Any, increment: Any) -> None:
-    x.assign_add(increment)
-
-
-def update_sub(x: Any, decrement: Any) -> None:
-    x.assign_sub(decrement)
-
-
-def batch_get_value(tensors: Any) -> list[Any]:
-    return [eval(x) for x in tensors]
 
 
 def batch_set_value(tuples: Any) -> None:
@@ -187,61 +164,6 @@ def variable(value: Any, dtype: Any = None, name: str | None = None) -> Any:
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
     value = np.asarray(value, dtype=dtype or keras.config.floatx())
     return ops.convert_to_tensor(value if shape is None else np.broadcast_to(value, shape))
-
-
-def int_shape(x: Any) -> tuple[Any, ...]:
-    """The shape, a tuple of ints, with None for an unknown size."""
-    return tuple(x.shape)
-
-
-def ndim(x: Any) -> int:
-    return len(x.shape)
-
-
-def dtype(x: Any) -> Any:
-    return keras.backend.standardize_dtype(x.dtype)
-
-
-def argmax(x: Any, axis: int = -1) -> Any:
-    """The index of the largest value. The default axis is the last one, unlike that of `ops.argmax`."""
-    return ops.argmax(x, axis=axis)
-
-
-def argmin(x: Any, axis: int = -1) -> Any:
-    return ops.argmin(x, axis=axis)
-
-
-def concatenate(tensors: Any, axis: int = -1) -> Any:
-    return ops.concatenate(tensors, axis=axis)
-
-
-def expand_dims(x: Any, axis: int = -1) -> Any:
-    return ops.expand_dims(x, axis)
-
-
-def cumsum(x: Any, axis: int = 0) -> Any:
-    return ops.cumsum(x, axis=axis)
-
-
-def cumprod(x: Any, axis: int = 0) -> Any:
-    return ops.cumprod(x, axis=axis)
-
-
-def arange(start: Any, stop: Any = None, step: int = 1, dtype: str = "int32") -> Any:
-    return ops.arange(start, stop, step, dtype=dtype)
-
-
-def flatten(x: Any) -> Any:
-    return ops.reshape(x, (-1,))
-
-
-def gather(reference: Any, indices: Any) -> Any:
-    return ops.take(reference, indices, axis=0)
-
-
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """`x` where the condition holds, else `y`. All three are broadcast, as in bert4keras."""
-    return ops.where(ops.cast(condition, "bool"), x, y)
 
 
 def l2_normalize(x: Any, axis: int | None = None) -> Any:

@@ -23,26 +23,11 @@ from kcrf.layers import (
 from kcrf.layers.dense import MixoutDense
 
 _absent = page("layers")
-_OURS = [
-    "ConditionalRandomField",
-    "EfficientGlobalPointer",
-    "Embedding",
-    "FeedForward",
-    "GlobalPointer",
-    "GradientTimesInput",
-    "K",
-    "LayerNormalization",
-    "LayerPooling",
-    "Loss",
-    "MaximumEntropyMarkovModel",
-    "MixoutDense",
-    "MultiHeadAttention",
-    "PositionEmbedding",
-    "RelativePositionEmbedding",
-    "SetLearningRate",
-    "ViterbiTags",
-    "keras",
-]
+_OURS = (
+    "ConditionalRandomField EfficientGlobalPointer Embedding FeedForward GlobalPointer GradientTimesInput K "
+    "LayerNormalization LayerPooling Loss MaximumEntropyMarkovModel MixoutDense MultiHeadAttention PositionEmbedding "
+    "RelativePositionEmbedding SetLearningRate ViterbiTags keras"
+).split()
 __all__ = [*_OURS, *(name for name in dir(keras.layers) if name[0].isupper() and name not in _OURS)]
 
 

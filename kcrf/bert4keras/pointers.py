@@ -38,11 +38,8 @@ class GlobalPointer(Layer):
         super().__init__(**kwargs)
         if head_size % 2:
             raise ValueError(f"`head_size` must be even. Received: head_size={head_size}")
-        self.heads = heads
-        self.head_size = head_size
-        self.RoPE = RoPE
-        self.use_bias = use_bias
-        self.tril_mask = tril_mask
+        self.heads, self.head_size = heads, head_size
+        self.RoPE, self.use_bias, self.tril_mask = RoPE, use_bias, tril_mask
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.supports_masking = True
 
@@ -95,15 +92,10 @@ class GlobalPointer(Layer):
         return (input_shape[0], self.heads, input_shape[1], input_shape[1])
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "heads": self.heads,
-            "head_size": self.head_size,
-            "RoPE": self.RoPE,
-            "use_bias": self.use_bias,
-            "tril_mask": self.tril_mask,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
+        names = ("heads", "head_size", "RoPE", "use_bias", "tril_mask")
+        initializer = keras.initializers.serialize(self.kernel_initializer)
+        own = {name: getattr(self, name) for name in names}
+        return {**super().get_config(), **own, "kernel_initializer": initializer}
 
 
 @register

@@ -13,10 +13,4 @@ from kcrf.checkpoints.open import open_checkpoint
 from kcrf.checkpoints.tensor_bundle import write_tf_checkpoint
 from kcrf.checkpoints.tensor_files import write_safetensors
 
-__all__ = [
-    "open_checkpoint",
-    "google_names",
-    "huggingface_names",
-    "write_safetensors",
-    "write_tf_checkpoint",
-]
+__all__ = ["open_checkpoint", "google_names", "huggingface_names", "write_safetensors", "write_tf_checkpoint"]

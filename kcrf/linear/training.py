@@ -193,12 +193,7 @@ class AdaGradTrainer(LinearTrainer):
     """
 
     def __init__(
-        self,
-        model: LinearModel,
-        learning_rate: float = 0.1,
-        l1: float = 0.01,
-        keep: bool = False,
-        damping: float = 0.1,
+        self, model: LinearModel, learning_rate: float = 0.1, l1: float = 0.01, keep: bool = False, damping: float = 0.1
     ) -> None:
         compile_kernels()
         self.model, self.learning_rate, self.l1, self.damping = model, learning_rate, l1, damping

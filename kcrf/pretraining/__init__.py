@@ -4,9 +4,4 @@ from kcrf.pretraining.clozes import Cloze
 from kcrf.pretraining.train import pretrain, resume_pretraining
 from kcrf.runs.pretraining import PretrainingSettings
 
-__all__ = [
-    "Cloze",
-    "PretrainingSettings",
-    "pretrain",
-    "resume_pretraining",
-]
+__all__ = ["Cloze", "PretrainingSettings", "pretrain", "resume_pretraining"]
