@@ -19,9 +19,7 @@ ENDINGS = {
 
 def _rows(kind: str, *pairs: tuple[str, str]) -> list[Row]:
     """The rows of a name map for layers."""
-    return [
-        (google + a, huggingface + b, transposed) for google, huggingface in pairs for a, b, transposed in ENDINGS[kind]
-    ]
+    return [(google + a, hf + b, transposed) for google, hf in pairs for a, b, transposed in ENDINGS[kind]]
 
 
 def _body(google: str, huggingface: str) -> list[Row]:
@@ -48,13 +46,12 @@ POOLER_AND_HEADS = [
     *_rows("array", ("cls/seq_relationship/output_bias", "cls.seq_relationship.bias")),
 ]
 ROBERTA_HEAD = [
-    *_rows(
-        "dense", ("bert/pooler/dense", "roberta.pooler.dense"), ("cls/predictions/transform/dense", "lm_head.dense")
-    ),
+    *_rows("dense", ("bert/pooler/dense", "roberta.pooler.dense")),
+    *_rows("dense", ("cls/predictions/transform/dense", "lm_head.dense")),
     *_rows("norm", ("cls/predictions/transform/LayerNorm", "lm_head.layer_norm")),
     *_rows("array", ("cls/predictions/output_bias", "lm_head.bias")),
 ]
-DISTILBERT_LAYER = (  # kind, the end of Google's name, the end of Hugging Face's
+DISTILBERT_PARTS = (  # kind, the end of Google's name, the end of Hugging Face's
     ("dense", "attention/self/query", "attention.q_lin"),
     ("dense", "attention/self/key", "attention.k_lin"),
     ("dense", "attention/self/value", "attention.v_lin"),
@@ -64,6 +61,11 @@ DISTILBERT_LAYER = (  # kind, the end of Google's name, the end of Hugging Face'
     ("dense", "output/dense", "ffn.lin2"),
     ("norm", "output/LayerNorm", "output_layer_norm"),
 )
+DISTILBERT_LAYERS = [
+    row
+    for kind, google, hf in DISTILBERT_PARTS
+    for row in _rows(kind, (f"bert/encoder/layer_{{}}/{google}", f"distilbert.transformer.layer.{{}}.{hf}"))
+]
 DISTILBERT_HEAD = [
     *_rows("dense", ("cls/predictions/transform/dense", "vocab_transform")),
     *_rows("norm", ("cls/predictions/transform/LayerNorm", "vocab_layer_norm")),
@@ -86,6 +88,10 @@ TASKS = "bert/embeddings/task_type_embeddings"  # of ERNIE
 EMBEDDING_MAPPING = "encoder/embedding_hidden_mapping_in"
 
 
+def _embeddings(huggingface: str) -> list[Row]:
+    return [row for row in _body("bert", huggingface) if "layer_{}" not in row[0]]
+
+
 def _like_bert(*prefixes: str) -> list[Row]:
     """The rows for models with BERT's parts. Names are read with any of the prefixes and written with the first."""
     return [
@@ -102,15 +108,7 @@ NAME_MAPS = {
     + _rows("table", *((TASKS, f"{name}.embeddings.task_type_embeddings") for name in ("ernie", "bert"))),
     "nezha": _like_bert("nezha"),
     "xlm-roberta": _body("bert", "roberta") + ROBERTA_HEAD,
-    "distilbert": [
-        *(row for row in _body("bert", "distilbert") if "layer_{}" not in row[0]),
-        *(
-            row
-            for kind, a, b in DISTILBERT_LAYER
-            for row in _rows(kind, (f"bert/encoder/layer_{{}}/{a}", f"distilbert.transformer.layer.{{}}.{b}"))
-        ),
-        *DISTILBERT_HEAD,
-    ],
+    "distilbert": _embeddings("distilbert") + DISTILBERT_LAYERS + DISTILBERT_HEAD,
     "electra": [
         *_body("electra", "electra"),
         *_rows("dense", ("electra/embeddings_project", "electra.embeddings_project")),
@@ -121,12 +119,8 @@ NAME_MAPS = {
         *_rows("array", ("generator_predictions/output_bias", "generator_lm_head.bias")),
     ],
     "albert": [
-        *(row for row in _body("bert", "albert") if "layer_{}" not in row[0]),
-        *(
-            row
-            for kind, name, huggingface, _ in ALBERT_PARTS
-            for row in _rows(kind, (name, f"{ALBERT_LAYER}.{huggingface}"))
-        ),
+        *_embeddings("albert"),
+        *(row for kind, name, hf, _ in ALBERT_PARTS for row in _rows(kind, (name, f"{ALBERT_LAYER}.{hf}"))),
         *_rows("dense", (f"bert/{EMBEDDING_MAPPING}", f"albert.{EMBEDDING_MAPPING.replace('/', '.')}")),
         *_rows("dense", ("bert/pooler/dense", "albert.pooler")),
         *_rows("dense", ("cls/predictions/transform/dense", "predictions.dense")),
@@ -154,8 +148,7 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
         model: "bert", "roberta", "ernie", "albert", "electra", "nezha", "xlm-roberta" or "distilbert".
 
     Returns:
-        A lazy mapping with `shape(name)`. Unknown names are kept; copies of tied weights and buffers are
-        omitted.
+        A lazy mapping with `shape(name)`. Unknown names are kept; copies of tied weights and buffers are omitted.
 
     Raises:
         ValueError: `model` is not one of these.
@@ -164,10 +157,7 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
     ['bert/encoder/layer_3/output/dense/kernel', 'bert/embeddings/LayerNorm/beta']
     """
     table = {huggingface: (google, transposed) for google, huggingface, transposed in _name_map(model)}
-    prefixes = [
-        "",
-        *sorted({huggingface.split(".")[0] + "." for huggingface in table if ".embeddings." in huggingface}),
-    ]
+    prefixes = ["", *sorted({name.split(".")[0] + "." for name in table if ".embeddings." in name})]
     renamed = {}
     for name in mapping:
         plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name.removeprefix("module.")))
@@ -190,8 +180,8 @@ def huggingface_names(mapping: Mapping[str, Any], model: str = "bert") -> Mappin
     renamed = {}
     for name in mapping:
         template, number = _template(name)
-        huggingface, transposed = table.get(template, (template, False))
-        renamed[huggingface.format(number)] = (name, transposed)
+        hf, transposed = table.get(template, (template, False))
+        renamed[hf.format(number)] = (name, transposed)
     return _RenamedArrays(mapping, renamed)
 
 

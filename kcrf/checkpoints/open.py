@@ -1,14 +1,14 @@
 """Opens a checkpoint of any of the usual formats as a lazy, read-only mapping from names to arrays."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kcrf.checkpoints.tensor_bundle import open_tensorflow
+from kcrf.checkpoints.tensor_bundle import read_tensor_bundle
 from kcrf.checkpoints.tensor_files import open_safetensors, open_torch
 
 # Arrays that are not weights: moments of optimizers, step counters, shadow copies, loss scales.
@@ -16,6 +16,11 @@ OPTIMIZER_SLOTS = re.compile(
     r"(^|/)(adam_[mv]|lamb_[mv]|(Adam|LAMB|Lamb|AdamWeightDecay\w*|Momentum|Adagrad|RMSProp)(_\d+)?|shadow"
     r"|global_step|beta[12]_power|(current_)?loss_scale|(good|bad)_steps)(:0)?$"
 )
+_READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
+    "safetensors": open_safetensors,
+    "tensorflow": read_tensor_bundle,
+    "torch": open_torch,
+}
 # Kinds of checkpoints, and the patterns of their files in a folder, in the order of preference.
 FILES = (
     ("safetensors", ("model.safetensors.index.json", "model.safetensors", "*.safetensors")),
@@ -51,7 +56,7 @@ def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
     if isinstance(path, Checkpoint):
         return path
     kind, file = _find(Path(path))
-    entries = {"safetensors": open_safetensors, "tensorflow": open_tensorflow, "torch": open_torch}[kind](file)
+    entries = _READERS[kind](file)
     return Checkpoint(file, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})
 
 
@@ -97,9 +102,9 @@ class Checkpoint(Mapping[str, np.ndarray]):
 
 def _find(path: Path) -> tuple[str, Path]:
     """The format of the checkpoint at a path, and the path that the reader of this format needs."""
-    text = str(path)
     if path.is_dir():
         return _find_in_folder(path)
+    text = str(path)
     if text.endswith(".index.json") and path.is_file():
         return ("torch" if text.endswith(".bin.index.json") else "safetensors"), path
     prefix = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", text)
@@ -111,9 +116,7 @@ def _find(path: Path) -> tuple[str, Path]:
         return "safetensors", path
     if path.suffix in (".bin", ".pt", ".pth"):
         return "torch", path
-    raise ValueError(
-        f"{path}: not a checkpoint, expected .safetensors, .bin, .pt or a TensorFlow prefix with an .index"
-    )
+    raise ValueError(f"{path}: not a checkpoint, expected .safetensors, .bin, .pt or a TensorFlow prefix with .index")
 
 
 def has_checkpoint(folder: str | PathLike[str]) -> bool:

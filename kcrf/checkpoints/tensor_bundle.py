@@ -1,24 +1,32 @@
-"""Reads and writes TensorFlow checkpoints: an index of names (.index, a LevelDB table), raw bytes (.data-*), checksums.
+"""Reads and writes TensorFlow checkpoints: an index of names (.index), raw bytes (.data-*), checksums.
 
-Format: tensorflow/core/util/tensor_bundle, tensorflow/core/protobuf/tensor_bundle.proto
+The index is a LevelDB table whose values are protocol buffer messages. Formats: tensorflow/core/util/tensor_bundle,
+tensorflow/core/protobuf/tensor_bundle.proto, tensorflow/core/lib/io/format.cc,
+https://github.com/google/leveldb/blob/main/doc/table_format.md, https://protobuf.dev/programming-guides/encoding
 """
 
 import os
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from os import PathLike
 from pathlib import Path
-from struct import error as StructError
 from typing import Any
 
 import numpy as np
 
-from kcrf.checkpoints.leveldb_table import BYTES, FIXED32, VARINT, crc32c, parse_message, read_table, unmask
-from kcrf.checkpoints.tensor_files import CHUNK, MOST_DIMENSIONS, LazyArray
+from kcrf.checkpoints.tensor_files import CHUNK, MOST_DIMENSIONS
 from kcrf.extras import needs_extra
 from kcrf.files import existing_file, folder_aside
+
+MAGIC = 0xDB4775248B80FB57
+FOOTER = 48  # bytes: two handles of blocks, padding, the magic number
+VARINT_LIMIT = 1 << 64
+MOST_KEYS = 16  # bytes of keys per byte of the file; keys are stored without the prefix that they share
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
+SIZES = {FIXED64: 8, FIXED32: 4}
+LARGEST_FIELD = (1 << 29) - 1
 
 DTYPES = {  # by number in tensorflow/core/framework/types.proto
     **{1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 8: "complex64", 9: "int64"},
@@ -34,29 +42,18 @@ HEADER = {1: VARINT, 2: VARINT, 3: BYTES}  # number of data files, endianness, v
 ENTRY = {1: VARINT, 2: BYTES, 3: VARINT, 4: VARINT, 5: VARINT, 6: FIXED32, 7: BYTES}
 SHAPE = {2: BYTES, 3: VARINT}  # dimensions, whether the rank is unknown
 DIMENSION = {1: VARINT, 2: BYTES}  # size, name
-SLICE = {1: BYTES}  # an extent for each dimension
-EXTENT = {1: VARINT, 2: VARINT}  # start, length
 
 
 @dataclass
 class RawArray:
-    """An array that a file stores as little-endian bytes.
-
-    Attributes:
-        file: The path of the file.
-        offset: The position of the first byte.
-        nbytes: The number of bytes.
-        dtype: The type: a NumPy name, or "bfloat16".
-        shape: A tuple of ints.
-        checksum: The CRC-32C of the bytes. Defaults to None: the file has no checksum.
-    """
+    """An array that a file stores as little-endian bytes."""
 
     file: Path
-    offset: int
+    offset: int  # of the first byte
     nbytes: int
-    dtype: str
+    dtype: str  # a NumPy name, or "bfloat16"
     shape: tuple[int, ...]
-    checksum: int | None = None
+    checksum: int | None = None  # the CRC-32C of the bytes
 
     def read(self) -> np.ndarray:
         """Reads the array into new, aligned memory. bfloat16 is converted to float32."""
@@ -68,7 +65,7 @@ class RawArray:
         self._fill(buffer)
         stored = np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype).newbyteorder("<")
         array = buffer.view(stored).reshape(self.shape)
-        return _bfloat16_to_float32(array) if self.dtype == "bfloat16" else array
+        return (array.astype(np.uint32) << 16).view(np.float32) if self.dtype == "bfloat16" else array
 
     def _fill(self, buffer: np.ndarray) -> None:
         """Reads the bytes in chunks, and computes the checksum of each while it is in the processor's cache."""
@@ -85,39 +82,30 @@ class RawArray:
             raise ValueError(f"{self.file}: corrupt between bytes {self.offset} and {end}, the checksum differs")
 
 
-class NeedsTensorFlow(ValueError):
-    """The file is valid, but only TensorFlow can read it."""
-
-
 def read_tensor_bundle(prefix: str | PathLike[str], object_based: bool = False) -> dict[str, RawArray]:
-    """Reads the index of a TensorFlow checkpoint, without TensorFlow.
-
-    Every entry is checked first, because TensorFlow's own reader ends the process at a malformed entry.
-    """
+    """Reads the index of a TensorFlow checkpoint, without TensorFlow, whose reader ends the process at a bad entry."""
     index = Path(f"{prefix}.index")
     table = _parsed(index, read_table, index, existing_file(index).read_bytes())
     header = _parsed(index, parse_message, table.pop(b"", b""), HEADER)
     if not header.get(1):
         raise ValueError(f"{index}: no header, expected one of TensorFlow's checkpoint format")
-    entries, partitioned = {}, []
-    for key, value in table.items():
-        name = key.decode(errors="replace")
-        entry, slices = _parsed(index, _parse_entry, value)
-        if slices:
-            partitioned.append(name)
-        elif entry[1] != STRING:
-            entries[name] = _raw_array(prefix, header[1], name, entry)
+    parsed = {key.decode(errors="replace"): _parsed(index, _parse_entry, value) for key, value in table.items()}
+    partitioned = next((name for name, entry in parsed.items() if 7 in entry), None)
+    if header.get(2) or partitioned is not None:
+        received = "big-endian numbers" if header.get(2) else f"{partitioned!r}, which is partitioned"
+        raise ValueError(
+            f"{index}: needs whole arrays of little-endian numbers; load the checkpoint in TensorFlow and save it "
+            f"again. Received: {received}"
+        )
+    numbers = {name: entry for name, entry in parsed.items() if entry[1] != STRING}
+    entries = {name: _raw_array(prefix, header[1], name, entry) for name, entry in numbers.items()}
     _check_entries(entries)
-    if not object_based and any(name.endswith(".ATTRIBUTES/VARIABLE_VALUE") for name in (*entries, *partitioned)):
+    if not object_based and any(name.endswith(".ATTRIBUTES/VARIABLE_VALUE") for name in entries):
         raise ValueError(
             f"{index}: an object-based checkpoint of TensorFlow 2, whose names are places in a Python object, expected "
             "names such as bert/embeddings/word_embeddings. Load it into the model that wrote it and hand its arrays "
             "to kcrf.checkpoints.write_safetensors under such names, or take the model's safetensors file"
         )
-    if header.get(2):
-        raise NeedsTensorFlow(f"{index}: big-endian, expected little-endian")
-    if partitioned:
-        raise NeedsTensorFlow(f"{index}: {partitioned[0]!r} is partitioned, expected whole arrays")
     return entries
 
 
@@ -125,7 +113,7 @@ def _parsed(index: Path, parse: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a parser. Turns the errors that a damaged table causes into a ValueError with the name of the file."""
     try:
         return parse(*arguments)
-    except (IndexError, ValueError, StructError) as error:
+    except (IndexError, ValueError, struct.error) as error:
         if str(error).startswith(str(index)):
             raise
         raise ValueError(
@@ -133,16 +121,13 @@ def _parsed(index: Path, parse: Callable[..., Any], *arguments: Any) -> Any:
         ) from None
 
 
-def _parse_entry(data: bytes) -> tuple[dict[int, Any], list[Any]]:
+def _parse_entry(data: bytes) -> dict[int, Any]:
     """Parses a BundleEntryProto: 1 dtype, 2 shape, 3 data file, 4 offset, 5 size, 6 masked checksum, 7 slices."""
     entry = parse_message(data, ENTRY, repeated=(7,))
     if entry.get(1) not in {*DTYPES, STRING}:
         raise ValueError(f"data type {entry.get(1)}, expected a number type")
-    entry[2] = shape = _parse_shape(entry.get(2, b""))
-    slices = [_parse_slice(part, shape) for part in entry.get(7, [])]
-    if len(set(slices)) < len(slices):
-        raise ValueError("the same slice twice")
-    return entry, slices
+    entry[2] = _parse_shape(entry.get(2, b""))
+    return entry
 
 
 def _parse_shape(data: bytes) -> tuple[int, ...]:
@@ -157,16 +142,6 @@ def _parse_shape(data: bytes) -> tuple[int, ...]:
     return shape
 
 
-def _parse_slice(data: bytes, shape: tuple[int, ...]) -> tuple[tuple[int, int | None], ...]:
-    """Parses a TensorSliceProto into `(start, length)` for each dimension; the length None means all of it."""
-    extents = [parse_message(extent, EXTENT) for extent in parse_message(data, SLICE, repeated=(1,)).get(1, [])]
-    parts = tuple((extent.get(1, 0), extent.get(2)) for extent in extents)
-    fits = [start + (length or 0) <= size for (start, length), size in zip(parts, shape, strict=True)]
-    if not all(fits):
-        raise ValueError(f"a slice {parts} that leaves the shape {shape}")
-    return parts
-
-
 def _raw_array(prefix: str | PathLike[str], shards: int, name: str, entry: dict[int, Any]) -> RawArray:
     if entry.get(3, 0) >= shards:
         raise ValueError(f"{prefix}.index: {name!r} is in data file {entry[3]}, expected one of {shards}")
@@ -175,10 +150,7 @@ def _raw_array(prefix: str | PathLike[str], shards: int, name: str, entry: dict[
 
 
 def _check_entries(entries: Mapping[str, RawArray]) -> None:
-    """Checks that the size of each `RawArray` of a dict fits its shape, and that it lies within its file.
-
-    Files may be missing: an array can be described before its file exists.
-    """
+    """Checks every array: its byte count must match its shape, and it must end inside its file, if the file exists."""
     sizes = {file: file.stat().st_size for file in {entry.file for entry in entries.values()} if file.is_file()}
     for name, entry in entries.items():
         _check_shape(name, entry)
@@ -202,40 +174,131 @@ def _check_shape(name: str, entry: RawArray) -> None:
         )
 
 
-def _bfloat16_to_float32(array: np.ndarray) -> np.ndarray:
-    return (array.astype(np.uint32) << 16).view(np.float32)
+def read_table(path: Path, data: bytes) -> dict[bytes, bytes]:
+    """Reads all keys and values of a table into a dict of bytes."""
+    if len(data) < FOOTER or struct.unpack("<Q", data[-8:])[0] != MAGIC:
+        raise ValueError(f"{path}: truncated or no TensorFlow checkpoint, expected {MAGIC:#x} at the end")
+    footer, place = data[-FOOTER:], 0
+    for _ in range(2):  # skips the handle of the metaindex block: an offset and a size
+        _, place = read_varint(footer, place)
+    table, size, last = {}, 0, 0
+    for _, handle in _read_entries(_read_block(path, data, footer[place:])[1]):
+        offset, block = _read_block(path, data, handle)
+        if offset < last:  # blocks do not overlap, so that the work is in proportion to the size of the file
+            raise ValueError(f"{path}: corrupt, expected a block after byte {last}. Received: one at byte {offset}")
+        last = offset + len(block)
+        for key, value in _read_entries(block):
+            size += len(key)
+            if size > MOST_KEYS * len(data):
+                raise ValueError(f"{path}: corrupt, expected keys of at most {MOST_KEYS} times the size of the file")
+            table[key] = value
+    return table
 
 
-def open_tensorflow(prefix: Path) -> Mapping[str, RawArray | LazyArray]:
-    """Reads the index of a TensorFlow checkpoint. Uses TensorFlow for files that `read_tensor_bundle` cannot read."""
-    try:
-        return read_tensor_bundle(prefix)
-    except NeedsTensorFlow as error:
-        refusal = error
-    try:
-        import tensorflow
-
-        reader = tensorflow.train.load_checkpoint(str(prefix))
-        dtypes, shapes = reader.get_variable_to_dtype_map(), reader.get_variable_to_shape_map()
-    except ImportError:
-        raise ValueError(f"{refusal}; TensorFlow can read it: pip install 'kcrf[tensorflow]'") from None
-    except Exception as error:  # TensorFlow's own errors share no base class with Python's
-        raise ValueError(f"{refusal}; TensorFlow cannot read it either") from error
-    return {
-        name: LazyArray(
-            partial(_read_with_tensorflow, prefix, reader, name), prod(shape) * dtypes[name].size, tuple(shape)
+def _read_block(path: Path, data: bytes, handle: bytes) -> tuple[int, bytes]:
+    """The offset and content of the block at a handle. A byte for the compression and the checksum follow it."""
+    offset, place = read_varint(handle, 0)
+    size, _ = read_varint(handle, place)
+    end = offset + size
+    if end + 5 > len(data):
+        raise ValueError(f"{path}: corrupt, a block ends at byte {end + 5}. Received: {len(data)} bytes")
+    if crc32c(data[offset : end + 1]) != unmask(struct.unpack("<I", data[end + 1 : end + 5])[0]):
+        raise ValueError(f"{path}: corrupt in bytes {offset} to {end}, wrong checksum")
+    if data[end]:
+        raise ValueError(
+            f"{path}: a compressed index, expected an uncompressed one, as TensorFlow writes it since 1.2. Load the "
+            "checkpoint in TensorFlow and save it again"
         )
-        for name, shape in shapes.items()
-        if dtypes[name] != tensorflow.string
-    }
+    return offset, data[offset:end]
 
 
-def _read_with_tensorflow(prefix: Path, reader: Any, name: str) -> np.ndarray:
-    try:
-        array = np.asarray(reader.get_tensor(name))
-    except Exception as error:  # TensorFlow's errors share no base class with Python's
-        raise ValueError(f"{prefix}: TensorFlow cannot read {name!r}. Received: {error}") from None
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+def _read_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yields the keys and values of a block. A key is stored without the prefix shared with the previous key."""
+    restarts = struct.unpack("<I", block[-4:])[0]
+    end = len(block) - 4 * (restarts + 1)
+    if end < 0:
+        raise ValueError("more restarts than the block has room for")
+    place, key = 0, b""
+    while place < end:
+        shared, place = read_varint(block, place)
+        unshared, place = read_varint(block, place)
+        size, place = read_varint(block, place)
+        if shared > len(key) or place + unshared + size > end:
+            raise ValueError("an entry that leaves its block")
+        key = key[:shared] + block[place : place + unshared]
+        yield key, block[place + unshared : place + unshared + size]
+        place += unshared + size
+
+
+def read_varint(data: bytes, place: int) -> tuple[int, int]:
+    """Reads an integer of 7 bits per byte, the lowest first. Returns the integer and the position after it.
+
+    >>> read_varint(bytes([0xAC, 0x02]), 0)
+    (300, 2)
+    """
+    value = shift = 0
+    while True:
+        byte = data[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            break
+    if value >= VARINT_LIMIT or shift > 70:
+        raise ValueError("a number of more than 64 bits")
+    return value, place
+
+
+def unmask(checksum: int) -> int:
+    """Restores a CRC-32C, which LevelDB rotates by 15 bits and adds a constant to."""
+    rotated = (checksum - 0xA282EAD8) & 0xFFFFFFFF
+    return ((rotated << 15) | (rotated >> 17)) & 0xFFFFFFFF
+
+
+def crc32c(data: Any, checksum: int = 0) -> int:
+    """The CRC-32C of a bytes-like object. `checksum` is that of the bytes before it, 0 if there are none."""
+    with needs_extra("transformers", "A TensorFlow checkpoint"):
+        from google_crc32c import extend
+    return extend(checksum, data)
+
+
+def parse_message(data: bytes, types: Mapping[int, int], repeated: Collection[int] = ()) -> dict[int, Any]:
+    """Parses a message into a dict by field number.
+
+    >>> parse_message(bytes([0x08, 0x63]), {1: VARINT})
+    {1: 99}
+    """
+    fields: dict[int, Any] = {}
+    place = 0
+    while place < len(data):
+        tag, place = read_varint(data, place)
+        number, wire_type = tag >> 3, tag & 7
+        value, place = _read_value(data, place, wire_type)
+        if not 0 < number <= LARGEST_FIELD:
+            raise ValueError(f"no field can have the number {number}")
+        if number not in types:
+            continue
+        if wire_type != types[number] or (number in fields and number not in repeated):
+            raise ValueError(f"field {number} occurs twice, or with wire type {wire_type}")
+        if number in repeated:
+            fields.setdefault(number, []).append(value)
+        else:
+            fields[number] = value
+    return fields
+
+
+def _read_value(data: bytes, place: int, wire_type: int) -> tuple[int | bytes, int]:
+    if wire_type == VARINT:
+        return read_varint(data, place)
+    if wire_type == BYTES:
+        size, place = read_varint(data, place)
+    elif wire_type in SIZES:
+        size = SIZES[wire_type]
+    else:
+        raise ValueError(f"unknown wire type {wire_type}")
+    value, end = data[place : place + size], place + size
+    if end > len(data):
+        raise ValueError(f"a field of {size} bytes that ends after its message")
+    return (value if wire_type == BYTES else int.from_bytes(value, "little")), end
 
 
 def write_tf_checkpoint(prefix: str | PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:

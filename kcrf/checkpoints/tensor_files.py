@@ -3,6 +3,7 @@
 import os
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -33,16 +34,16 @@ class LazyArray(NamedTuple):
 def open_safetensors(path: Path) -> dict[str, LazyArray]:
     """Opens a safetensors file, or the files that a "model.safetensors.index.json" lists."""
     if path.suffix != ".json":
-        return _open_safetensors(path)
+        return _open_file(path)
     parts = _read_weight_map(path)
-    files = {part: _open_safetensors(existing_file(path.parent / part)) for part in set(parts.values())}
+    files = {part: _open_file(existing_file(path.parent / part)) for part in set(parts.values())}
     for name, part in parts.items():
         if name not in files[part]:
             raise ValueError(f"{path}: {name!r} is not in {part}, expected all that the index lists")
     return {name: files[part][name] for name, part in parts.items()}
 
 
-def _open_safetensors(path: Path) -> dict[str, LazyArray]:
+def _open_file(path: Path) -> dict[str, LazyArray]:
     import ml_dtypes  # noqa: F401  # bfloat16 for NumPy
     from safetensors import SafetensorError, safe_open
 
@@ -57,15 +58,13 @@ def _open_safetensors(path: Path) -> dict[str, LazyArray]:
             raise ValueError(f"{path}: {name!r} is {dtype}, expected one of {', '.join(TYPES)}")
         if len(shape) > MOST_DIMENSIONS or prod(max(1, size) for size in shape) > 2**60:
             raise ValueError(f"{path}: {name!r} is too large for an array. Received: {len(shape)} dimensions")
-    return {name: _safetensor(file, name, *about[name]) for name in about}
 
-
-def _safetensor(file: Any, name: str, dtype: str, shape: tuple[int, ...]) -> LazyArray:
-    def read() -> np.ndarray:
+    def read(name: str) -> np.ndarray:
         array = file.get_tensor(name)
-        return array.astype("float32") if dtype == "BF16" else array
+        return array.astype("float32") if array.dtype.name == "bfloat16" else array
 
-    return LazyArray(read, prod(shape) * (2 if dtype == "BF16" else np.dtype(TYPES[dtype]).itemsize), shape)
+    sizes = {name: prod(shape) * np.dtype(TYPES[dtype]).itemsize for name, (dtype, shape) in about.items()}
+    return {name: LazyArray(partial(read, name), sizes[name], shape) for name, (_, shape) in about.items()}
 
 
 def _read_weight_map(path: Path) -> dict[str, str]:
@@ -75,9 +74,7 @@ def _read_weight_map(path: Path) -> dict[str, str]:
         raise ValueError(f"{path}: no 'weight_map', expected one from names of arrays to names of files")
     for name, part in parts.items():
         if not isinstance(part, str) or not part or part != Path(part).name:
-            raise ValueError(
-                f"{path}: 'weight_map' needs the name of a file next to it for {name!r}. Received: {part!r}"
-            )
+            raise ValueError(f"{path}: 'weight_map' needs a file next to it for {name!r}. Received: {part!r}")
     return parts
 
 
@@ -125,14 +122,11 @@ def open_torch(path: Path) -> dict[str, LazyArray]:
         ) from error
     if not tensors:
         raise ValueError(f"{path}: no tensors, expected a dict from names to tensors")
-    return {name: _torch_array(torch, tensor) for name, tensor in tensors.items()}
 
-
-def _torch_array(torch: Any, tensor: Any) -> LazyArray:
-    def read() -> np.ndarray:
+    def read(tensor: Any) -> np.ndarray:
         return np.array((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
 
-    return LazyArray(read, tensor.numel() * tensor.element_size(), tuple(tensor.shape))
+    return {name: LazyArray(partial(read, x), x.nbytes, tuple(x.shape)) for name, x in tensors.items()}
 
 
 def _dense_tensors(torch: Any, stored: Any) -> dict[str, Any]:

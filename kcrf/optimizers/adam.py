@@ -7,6 +7,7 @@ datasets unstable.
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -73,9 +74,7 @@ class Adam(PathAware, Optimizer):
         if not callable(learning_rate):
             learning_rate = float(learning_rate)
         super().__init__(learning_rate, **kwargs)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.bias_correction = bias_correction
         # Kept as pairs: host trackers wrap dicts.
         self._lr_multipliers = tuple((str(p), float(k)) for p, k in dict(lr_multipliers or {}).items())
@@ -110,11 +109,11 @@ class Adam(PathAware, Optimizer):
             for v, setting in zip(variables, settings, strict=True)
         ]
 
-    def _settings(self, paths: list[str]) -> list[Any]:
+    def _settings(self, paths: list[str]) -> list[dict[str, Any]]:
         rates = multipliers(dict(self._lr_multipliers), paths)
         return [{"multiplier": rate, "decayed": False, "prior": False} for rate in rates]
 
-    def _rate_of(self, index: int) -> Any:
+    def _rate_of(self, index: int) -> float:
         return self._rates[index]
 
     def _corrections(self) -> Any:
@@ -163,12 +162,10 @@ class Adam(PathAware, Optimizer):
             torch._foreach_add_(updates, self.epsilon / root)  # its factor is part of the rate below
             updates = torch._foreach_div(m, updates)
             torch._foreach_mul_(updates, learning_rate * first / root)
-            self._torch_pull(indices, weights, updates, learning_rate * self._prior_rate)
-            self._torch_subtract(indices, weights, updates, learning_rate)
+            self._torch_pull(torch, indices, weights, updates, learning_rate * self._prior_rate)
+            self._torch_subtract(torch, indices, weights, updates, learning_rate)
 
-    def _torch_pull(self, indices: Any, weights: Any, updates: Any, rate: Any) -> None:
-        import torch
-
+    def _torch_pull(self, torch: Any, indices: Any, weights: Any, updates: Any, rate: Any) -> None:
         pulled = [n for n, i in enumerate(indices) if self._priors[i] is not None]
         if pulled:
             priors = [self._priors[indices[n]].value for n in pulled]
@@ -176,12 +173,10 @@ class Adam(PathAware, Optimizer):
             torch._foreach_mul_(distances, rate)
             torch._foreach_add_([updates[n] for n in pulled], distances)
 
-    def _torch_subtract(self, indices: Any, weights: Any, updates: Any, learning_rate: Any) -> None:
-        import torch
-
-        groups = {}
+    def _torch_subtract(self, torch: Any, indices: Any, weights: Any, updates: Any, learning_rate: Any) -> None:
+        groups = defaultdict(list)
         for n, i in enumerate(indices):
-            groups.setdefault((self._rates[i], self._decays[i]), []).append(n)
+            groups[self._rates[i], self._decays[i]].append(n)
         for (rate, decay), members in groups.items():
             group = [weights[n] for n in members]
             if decay:
@@ -208,9 +203,9 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
     Args:
         learning_rate, beta_1, beta_2, epsilon, bias_correction, lr_multipliers: As for `Adam`.
         weight_decay_rate: Fraction of the weight that is subtracted per step, times the learning rate. Defaults to
-        0.01. exclude_from_weight_decay: Patterns of variables that are not decayed. Defaults to ("Norm", "bias"), as in
-        Google
-            BERT, for the layer names of bert4keras. With Keras' own names, exclude `("[Nn]orm", "bias")`.
+            0.01.
+        exclude_from_weight_decay: Patterns of variables that are not decayed. Defaults to ("Norm", "bias"), as in
+            Google BERT, for the layer names of bert4keras. With Keras' own names, exclude `("[Nn]orm", "bias")`.
         prior_weight_decay_rate: Strength of the decay towards theta_0, the values when the optimizer is built. Needs
             one additional copy of these variables. Defaults to 0.0: off.
         prior_variables: The variables that decay towards theta_0: a list of paths and patterns; or a model with a
@@ -257,7 +252,7 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
         self._prior_rate = float(prior_weight_decay_rate)
         self._prior_variables = _prior_choice(prior_variables)
 
-    def _settings(self, paths: list[str]) -> Any:
+    def _settings(self, paths: list[str]) -> list[dict[str, Any]]:
         settings = super()._settings(paths)
         excluded = matches_any(self._undecayed, paths, "exclude_from_weight_decay", may_miss=USUAL_EXCLUSIONS)
         pulled = self._pulled(paths, excluded) if self._prior_rate else [False] * len(paths)
@@ -266,7 +261,7 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
             setting["prior"] = pull
         return settings
 
-    def _pulled(self, paths: list[str], excluded: Any) -> Any:
+    def _pulled(self, paths: list[str], excluded: list[bool]) -> list[bool]:
         chosen = self._prior_variables
         if chosen is None:
             return [not out for out in excluded]
@@ -277,18 +272,16 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
         return matches_any(patterns, paths, "prior_variables")
 
     def get_config(self) -> dict[str, Any]:
+        chosen = self._prior_variables  # below as plain lists and dicts, without the wrappers of Keras
         return {
             **super().get_config(),
             "weight_decay_rate": self._decay_rate,
             "exclude_from_weight_decay": list(self._undecayed),
             "prior_weight_decay_rate": self._prior_rate,
-            "prior_variables": _plain(self._prior_variables),
+            "prior_variables": {"loaded": list(chosen["loaded"])}
+            if isinstance(chosen, dict)
+            else chosen and list(chosen),
         }
-
-
-def _plain(chosen: Any) -> Any:
-    """The choice as plain lists and dicts for JSON, without the wrappers of Keras."""
-    return {"loaded": list(chosen["loaded"])} if isinstance(chosen, dict) else chosen and list(chosen)
 
 
 def _prior_choice(chosen: Any) -> Any:

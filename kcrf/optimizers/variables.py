@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from itertools import zip_longest
 from math import prod
 from typing import Any
@@ -11,21 +12,18 @@ from kcrf.backend import keras, ops, path_of
 USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not match, as in a model without LayerNorm
 
 _ORIGINS = ("loaded", "reinitialized")
-
 # (numbered layers, what lies below them). Anchored: layer 1 is not layer 10.
 _KERAS_HUB = (
     r"(^|/)transformer_layer_(\d+)/",
     r"(^|/)(token|position|segment|token_and_position)_embedding/|(^|/)(embeddings_layer_norm|embedding_projection)/",
 )
-
-
 _Mixin: Any = object  # mixed into optimizers of Keras, which have no hints
 
 
 class ExcludesFromDecay(_Mixin):
-    """Mixin for optimizers whose attribute `_undecayed` has patterns of the variables that are not decayed."""
+    """Mixin for optimizers with patterns of the variables that are not decayed."""
 
-    _undecayed: tuple[Any, ...]
+    _undecayed: tuple[str, ...]
 
     def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
         """Excludes more variables, before the first step. As Keras' method, but saved with the optimizer.
@@ -47,7 +45,8 @@ class PathAware(_Mixin):
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
         """Keras' `apply` on dense gradients: Keras would clip by the norm of slices, one per token of an embedding."""
-        return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
+        dense = [ops.add(gradient, 0.0) if hasattr(gradient, "dense_shape") else gradient for gradient in grads]
+        return super().apply(dense, trainable_variables)
 
     def finalize_variable_values(self, var_list: Any) -> None:
         """Called by Keras at the end of `fit`: with `use_ema`, copies of the averages become the weights."""
@@ -65,36 +64,33 @@ class PathAware(_Mixin):
     def _rate_of(self, index: int) -> float:
         return 1.0
 
-    def variable_settings(self, paths: list[str]) -> Any:
+    def variable_settings(self, paths: list[str]) -> list[dict[str, Any]]:
         """One dict per path: `multiplier` of the learning rate, `decayed`, and `prior` (decay to the initial value)."""
         return self._settings(paths)
 
-    def _settings(self, paths: list[str]) -> list[Any]:
+    def _settings(self, paths: list[str]) -> list[dict[str, Any]]:
+        """The settings without those of bert4keras' extensions, which change a variable after its step."""
         return [{"multiplier": 1.0, "decayed": bool(self.weight_decay), "prior": False} for _ in paths]
 
 
-def _dense(gradient: Any) -> Any:
-    return ops.add(gradient, 0.0) if hasattr(gradient, "dense_shape") else gradient
-
-
-def as_patterns(patterns: Any) -> Any:
+def as_patterns(patterns: Any) -> tuple[str, ...]:
     """A tuple of patterns from a list, from a single pattern, or from None."""
     return (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
 
 
-def matches_any(patterns: Any, paths: list[str], argument: Any, may_miss: Any = ()) -> list[Any]:
+def matches_any(patterns: Iterable[str], paths: list[str], argument: str, may_miss: Collection[str] = ()) -> list[bool]:
     """For each path, whether a pattern matches it. A pattern that matches none, and is not in `may_miss`, raises."""
     matches = [_matches(pattern, paths, argument, may_miss) for pattern in patterns]
     return [any(of_pattern[i] for of_pattern in matches) for i in range(len(paths))]
 
 
-def multipliers(factors: Any, paths: list[str], argument: str = "lr_multipliers") -> list[Any]:
+def multipliers(factors: Mapping[str, float], paths: list[str], argument: str = "lr_multipliers") -> list[float]:
     """For each path, the product of the factors of all patterns that match it. Raises as `matches_any`."""
     matches = [(_matches(pattern, paths, argument), factor) for pattern, factor in factors.items()]
     return [prod(factor for of_pattern, factor in matches if of_pattern[i]) * 1.0 for i in range(len(paths))]
 
 
-def _matches(pattern: Any, paths: list[str], argument: Any, may_miss: Any = ()) -> Any:
+def _matches(pattern: str, paths: list[str], argument: str, may_miss: Collection[str] = ()) -> list[bool]:
     try:
         matches = [re.search(pattern, path) is not None for path in paths]
     except re.error as error:
@@ -142,20 +138,20 @@ def layerwise_decay(model: Any, decay: float, decay_top: bool = True) -> dict[st
     factors = {}
     for depth, group in enumerate(reversed(groups), start=top):
         for member in group if isinstance(group, (list, tuple)) else [group]:
-            factors[_pattern(member)] = decay**depth
+            pattern = member if isinstance(member, str) else f"(^|/){re.escape(member.name)}/"
+            factors[pattern] = decay**depth
     return dict(reversed(factors.items()))
 
 
-def _pattern(member: Any) -> Any:
-    return member if isinstance(member, str) else f"(^|/){re.escape(member.name)}/"
-
-
-def _depth_groups(model: Any) -> Any:
+def _depth_groups(model: Any) -> list[list[str]]:
     """Patterns from the embeddings up to the top layer; a group without trainable variables is an empty list."""
     paths = [path_of(v) for v in model.weights]
     trained = [path_of(v) for v in model.trainable_variables]
     stacks = []
-    for layer_pattern, below in _stacks(paths):
+    hits = (re.search(r"(^|/)([^/]*)Transformer-\d+-", path) for path in paths)
+    prefixes = dict.fromkeys(re.escape(hit.group(2)) for hit in hits if hit)
+    of_bert4keras = [(rf"(^|/){p}Transformer-(\d+)-", rf"(^|/){p}Embedding-") for p in prefixes]
+    for layer_pattern, below in of_bert4keras or [_KERAS_HUB]:
         hits = (re.search(layer_pattern, path) for path in paths)
         numbers = {int(hit.group(2)) for hit in hits if hit}
         layers = [layer_pattern.replace(r"(\d+)", str(number)) for number in sorted(numbers)]
@@ -171,19 +167,12 @@ def _depth_groups(model: Any) -> Any:
     )
 
 
-def _stacks(paths: list[str]) -> Any:
-    """The names of bert4keras with each prefix that occurs, or those of keras-hub."""
-    hits = (re.search(r"(^|/)([^/]*)Transformer-\d+-", path) for path in paths)
-    prefixes = dict.fromkeys(re.escape(hit.group(2)) for hit in hits if hit)
-    return [(rf"(^|/){p}Transformer-(\d+)-", rf"(^|/){p}Embedding-") for p in prefixes] or [_KERAS_HUB]
-
-
 class VariableTable(list):
     """Rows of `variable_table`: a list of dicts that `print` and `rich.print` show as a table."""
 
     caption: str | None = None
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> Any:  # a `rich.table.Table`
         from rich.table import Table
 
         table = Table(caption=self.caption, caption_justify="left")
@@ -195,7 +184,7 @@ class VariableTable(list):
             table.add_row(row["path"], str(row["shape"]), rate, *flags, row["origin"] or "")
         return table
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         from rich.console import Console
 
         console = Console(width=120)
@@ -224,21 +213,16 @@ def variable_table(model: Any, optimizer: Any = None) -> "VariableTable":
     settings = dict(zip(trained, optimizer.variable_settings(trained), strict=True))
     frozen = {"multiplier": None, "decayed": False, "prior": False}
     report = load_report(model)
+    origins, rest = {}, None if report is None else "new"
+    if report is not None:
+        origins = dict.fromkeys(report["reinitialized"], "re-initialized") | dict.fromkeys(report["loaded"], "loaded")
     rows = VariableTable(
-        {"path": path, "shape": tuple(v.shape), **settings.get(path, frozen), "origin": _origin(path, report)}
+        {"path": path, "shape": tuple(v.shape), **settings.get(path, frozen), "origin": origins.get(path, rest)}
         for path, v in zip(map(path_of, model.weights), model.weights, strict=True)
     )
     factors = getattr(optimizer, "lr_multipliers", None) or {}
     rows.caption = "\n".join(f"x{factor:.4g}  {pattern}" for pattern, factor in factors.items()) or None
     return rows
-
-
-def _origin(path: Any, report: Any) -> str | None:
-    if report is None:
-        return None
-    if path in report["loaded"]:
-        return "loaded"
-    return "re-initialized" if path in report["reinitialized"] else "new"
 
 
 def load_report(model: Any) -> dict[str, Any] | None:
@@ -265,28 +249,21 @@ def copy_of(variable: Any) -> Any:
     return lambda shape, dtype=None: ops.stop_gradient(ops.copy(variable))
 
 
-def copies_in(optimizer: Any, variable: Any) -> Any:
+def copies_in(optimizer: Any, variable: Any) -> list[Any]:
     """The optimizer's slow weights, averages and priors of a model variable, which must be scaled with it.
 
     Of an optimizer that made no update yet, all variables that equal the model variable.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
-    index = None if optimizer is None else _index_in(optimizer, variable)
+    trained = optimizer._trainable_variables if optimizer is not None and optimizer.built else []
+    index = next((index for index, other in enumerate(trained) if other is variable), None)
     if index is None:
         return []
-    lists = [
-        getattr(optimizer, name, None) or []
-        for name in ("_slow", "_priors", "_averages", "_model_variables_moving_average")
-    ]
+    names = ("_slow", "_priors", "_averages", "_model_variables_moving_average")
+    lists = [getattr(optimizer, name, None) or [] for name in names]
     copies = [slots[index] for slots in lists if len(slots) > index and slots[index] is not None]
     if int(ops.convert_to_numpy(optimizer.iterations)) == 0:
         value, identities = ops.convert_to_numpy(variable), {id(v) for v in copies}
         slots = [v for v in optimizer.variables if tuple(v.shape) == value.shape and id(v) not in identities]
         copies += [v for v in slots if value.any() and (ops.convert_to_numpy(v) == value).all()]
     return copies
-
-
-def _index_in(optimizer: Any, variable: Any) -> Any:
-    """The index of a variable in the lists of an optimizer. None if the optimizer is not built or does not train it."""
-    trained = optimizer._trainable_variables if optimizer.built else []
-    return next((index for index, other in enumerate(trained) if other is variable), None)

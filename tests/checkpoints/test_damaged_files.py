@@ -5,7 +5,6 @@ Damaged and crafted checkpoints: refused by name, or read right; never another e
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import tracemalloc
@@ -130,39 +129,15 @@ CUT_OFF = bytes.fromhex("08631205")  # data type 99, and a shape of 5 bytes that
         (field(1, 1) + varint(9 << 3 | 3), "unknown wire type 3"),
         (field(1, 1) + field(0, 1), "no field can have the number 0"),
         (field(1, 1) + b"\x20" + b"\xff" * 10 + b"\1", "a number of more than 64 bits"),
-        (field(1, 1) + field(7, b"\x0a"), "index out of range"),
-        (field(1, 1) + field(7, field(1, b"")), "zip"),
-        (field(1, 1) + field(7, b"") * 2, "the same slice twice"),
-        (field(1, 1) + field(2, field(2, field(1, 3))) + field(7, field(1, field(1, 2) + field(2, 2))), "a slice"),
     ],
 )
-def test_malformed_entries_are_refused_before_tensorflow_sees_them(tmp_path, monkeypatch, entry, message):
+def test_malformed_entries_are_refused(tmp_path, monkeypatch, entry, message):
     pairs, data = bundle_parts(ARRAYS)
     write_index(tmp_path / "x", [*pairs, (b"x", entry)])
     (tmp_path / "x.data-00000-of-00001").write_bytes(data)
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ValueError, match=f"x.index: corrupt, .*{message}"):
         open_checkpoint(tmp_path / "x")
-
-
-def test_a_cut_off_entry_does_not_end_the_process_where_tensorflow_is_there(tmp_path):
-    pytest.importorskip("tensorflow")
-    pairs, _ = bundle_parts(ARRAYS)
-    write_index(tmp_path / "x", [*pairs, (b"x", CUT_OFF), (b"y", field(1, 1) + field(7, b""))])
-    assert opened_by_a_child([tmp_path / "x"]) == 1
-
-
-def opened_by_a_child(paths):
-    """How many checkpoints another process, which must live through all of them, refuses with a ValueError."""
-    code = (
-        "import sys\nfrom kcrf.checkpoints import open_checkpoint\nrefused = 0\nfor path in sys.stdin.read().split():\n"
-        "    try:\n        checkpoint = open_checkpoint(path)\n        [checkpoint[name] for name in checkpoint]\n"
-        "    except ValueError:\n        refused += 1\nprint(refused)"
-    )
-    names = "\n".join(map(str, paths))
-    return int(
-        subprocess.run([sys.executable, "-c", code], input=names, capture_output=True, text=True, check=True).stdout
-    )
 
 
 @pytest.mark.parametrize("header", [field(1, b"ab"), field(1, 1) + field(2, b"a"), field(1, 0), b"\x08", b""])
@@ -311,37 +286,22 @@ def changed(data, rng):
 
 
 @pytest.mark.parametrize("count", MANY)
-def test_no_crafted_bundle_does_more_than_being_refused(count, monkeypatch):
-    pairs, data = bundle_parts(ARRAYS, extra={"empty": field(7, field(1, b"") * 2)})
-    rng, needs_tensorflow = np.random.default_rng(0), []
-    with tempfile.TemporaryDirectory() as name:
-        for number in range(count):
-            prefix, present = Path(name) / f"x{number}", list(pairs)
-            if number % 4:
-                at = int(rng.integers(0, len(pairs)))
-                present[at] = (present[at][0], changed(present[at][1], rng))
-                write_index(prefix, present)
-            else:
-                write_index(prefix, present, change=lambda contents: changed(contents, rng))
-            Path(f"{prefix}.data-00000-of-00001").write_bytes(data)
-            with monkeypatch.context() as patch:
-                patch.setitem(sys.modules, "tensorflow", None)
-                got = read_all(prefix)
-            if "TensorFlow can read it" in str(got):
-                needs_tensorflow.append(prefix)
-            else:
-                Path(f"{prefix}.data-00000-of-00001").unlink()
-                Path(f"{prefix}.index").unlink()
-        assert count / 20 < len(needs_tensorflow) < count
-        if count > 500 and "tensorflow" in installed():
-            opened_by_a_child(needs_tensorflow)
-
-
-def installed():
-    """The names of installed packages that a test may need."""
-    from importlib.util import find_spec
-
-    return {name for name in ("tensorflow", "torch") if find_spec(name)}
+def test_no_crafted_bundle_does_more_than_being_refused(count, tmp_path):
+    pairs, data = bundle_parts(ARRAYS)
+    rng, prefix, refused = np.random.default_rng(0), tmp_path / "x", 0
+    (tmp_path / "x.data-00000-of-00001").write_bytes(data)
+    for number in range(count):
+        present = list(pairs)
+        if number % 4:
+            at = int(rng.integers(0, len(pairs)))
+            present[at] = (present[at][0], changed(present[at][1], rng))
+            write_index(prefix, present)
+        else:
+            write_index(prefix, present, change=lambda contents: changed(contents, rng))
+        got = read_all(prefix)
+        refused += isinstance(got, Exception)
+        assert isinstance(got, Exception) or sum(array.nbytes for array in got.values()) <= len(data) * len(pairs)
+    assert count / 2 < refused < count
 
 
 @pytest.mark.parametrize("count", MANY)
