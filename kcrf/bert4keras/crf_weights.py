@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
-from kcrf.bert4keras.weight_files import leaf_name, read_arrays
+from kcrf.bert4keras.weights import leaf_name, read_arrays
 from kcrf.checkpoints import open_checkpoint
 
 # The names of each library: of the transitions (from row to column), the scores of the first tag and of the last.
@@ -52,7 +52,10 @@ def load_crf_weights(
     300.0
     """
     _check_arguments(layer, kind, lr_multiplier)
-    arrays = source if isinstance(source, Mapping) else _open(Path(source))
+    arrays: Any = source
+    if not isinstance(source, Mapping):
+        read = read_arrays(Path(source), lambda name: _name_in_layer(name) in _NAMES)
+        arrays = open_checkpoint(source) if read is None else read
     is_low_rank = getattr(layer, "hidden_dim", None) is not None
     names = [_find(arrays, name, prefix) for name in (_LOW_RANK if is_low_rank else LIBRARIES[kind])]
     if is_low_rank:
@@ -71,7 +74,7 @@ def load_crf_weights(
         variable.assign((score / float(layer.multiplier)).astype("float32"))
 
 
-def _check_arguments(layer: Any, kind: Any, lr_multiplier: Any) -> None:
+def _check_arguments(layer: Any, kind: str, lr_multiplier: float | None) -> None:
     if kind not in LIBRARIES:
         raise ValueError(f"`kind` must be one of {sorted(LIBRARIES)}. Received: kind={kind!r}")
     if not layer.built:
@@ -85,7 +88,7 @@ def _check_arguments(layer: Any, kind: Any, lr_multiplier: Any) -> None:
         raise ValueError(f"`{layer.name}` is a MEMM, and its weights are of kind 'bert4keras'. Received: kind={kind!r}")
 
 
-def _find(arrays: Any, name: str | None, prefix: str) -> Any:
+def _find(arrays: Mapping[str, Any], name: str | None, prefix: str) -> str | None:
     """The full name of the one array that is called `name`; `None` if there is none and it is not required."""
     if name is None:
         return None
@@ -94,19 +97,18 @@ def _find(arrays: Any, name: str | None, prefix: str) -> Any:
     if len(names) > 1:
         raise ValueError(f"The source must have one {name!r}; choose by `prefix`. Received: {sorted(names)}")
     if not names and name in {*_LOW_RANK, *(library[0] for library in LIBRARIES.values())}:
-        raise ValueError(
-            f"The source must have an array {name!r}. Received: {_shortened(sorted(arrays))}, prefix={prefix!r}"
-        )
+        found = sorted(arrays) if len(arrays) <= 10 else [*sorted(arrays)[:10], f"... {len(arrays)} in all"]
+        raise ValueError(f"The source must have an array {name!r}. Received: {found}, prefix={prefix!r}")
     return names[0] if names else None
 
 
-def _name_in_layer(name: str) -> Any:
+def _name_in_layer(name: str) -> str:
     """The name of an array within its layer, or its number."""
     number = _NUMBERED_NAME.search(name)
     return number[1] if number else leaf_name(name)
 
 
-def _check_boundary(layer: Any, names: Any, kind: Any) -> None:
+def _check_boundary(layer: Any, names: list[str | None], kind: str) -> None:
     start, end = LIBRARIES[kind][1:]
     if layer.use_boundary and kind != "bert4keras" and None in names:
         raise ValueError(
@@ -120,18 +122,6 @@ def _check_boundary(layer: Any, names: Any, kind: Any) -> None:
         )
 
 
-def _open(path: Any) -> Any:
-    """The arrays of a file that may be a CRF's, by name."""
-    arrays = read_arrays(path, lambda name: _name_in_layer(name) in _NAMES)
-    return open_checkpoint(path) if arrays is None else arrays
-
-
-def _as_numpy(array: Any) -> Any:
+def _as_numpy(array: Any) -> np.ndarray:
     """A float64 array from any array, also from a torch parameter, which NumPy cannot convert by itself."""
-    if hasattr(array, "detach"):
-        array = array.detach().cpu().double()
-    return np.asarray(array, dtype="float64")
-
-
-def _shortened(names: Any) -> Any:
-    return names if len(names) <= 10 else [*names[:10], f"... {len(names)} in all"]
+    return np.asarray(array.detach().cpu().double() if hasattr(array, "detach") else array, dtype="float64")

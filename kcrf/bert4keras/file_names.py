@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrf.backend import keras
-from kcrf.bert4keras.weight_files import is_hdf5
+from kcrf.bert4keras.weights import is_hdf5
 
 _ENDINGS = {"save_weights": (".weights.h5",), "load_weights": (".weights.h5", ".keras"), "save": (".keras", ".h5")}
 
@@ -48,13 +48,13 @@ def _with_accepted_name(load_model: Any) -> Any:
     return call
 
 
-def _with_ending(path: Any, ending: Any) -> Any:
+def _with_ending(path: str, ending: str) -> str:
     """The file name with the suffix of Keras 3 instead of the suffix of Keras 2."""
     return next((path.removesuffix(old) for old in (".weights", ".model", ".h5") if path.endswith(old)), path) + ending
 
 
-def _name_of_keras_3(method: Any, path: Any, ending: Any) -> Any:
-    """The file name with the suffix of Keras 3 instead of that of Keras 2. Warns, or refuses a file of Keras 2."""
+def _name_of_keras_3(method: str, path: str, ending: str) -> str:
+    """The file name with the suffix of Keras 3. Warns, or refuses a file of Keras 2."""
     new = _with_ending(path, ending)
     if method != "load_weights":
         warnings.warn(f"{method}({path!r}) writes {new!r}: names of Keras 3 end in {ending}", stacklevel=3)
@@ -71,7 +71,7 @@ def _name_of_keras_3(method: Any, path: Any, ending: Any) -> Any:
     return _newest(existing, f"load_weights({path!r})")
 
 
-def _newest(files: Any, call: Any) -> Any:
+def _newest(files: list[str], call: str) -> str:
     """The file that was written last. Warns if there are several."""
     newest = max(files, key=os.path.getmtime)
     if len(files) > 1:
@@ -79,7 +79,7 @@ def _newest(files: Any, call: Any) -> Any:
     return newest
 
 
-def _is_hdf5_of_keras_3(path: Any) -> Any:
+def _is_hdf5_of_keras_3(path: str) -> bool:
     """Whether `model.save(path)` of Keras 3 wrote this file."""
     if not path.endswith(".h5") or not is_hdf5(Path(path)):
         return False

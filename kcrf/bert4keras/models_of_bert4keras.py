@@ -8,8 +8,6 @@ from kcrf.checkpoints.configs import ALIASES, ARCHITECTURE, FAMILIES, encoder_se
 from kcrf.layers.embeddings import EncoderRecord
 from kcrf.models.loading import fresh_value, load_checkpoint
 
-__all__ = ["build_transformer_model"]
-
 SHARED_OPTIONS = ("prefix", "keep_tokens", "compound_tokens")  # options that change which weights are loaded
 _NOT_THERE = {"distilbert", "xlm-roberta"}  # families that bert4keras cannot build
 KERAS_3_OPTIONS = ("mixout", "output_layers")
@@ -39,10 +37,9 @@ def build_transformer_model(
     if model not in FAMILIES:
         if skip_top_layers or skip_pooler or skip:
             raise ValueError(f"`skip` and its like need a model of {sorted(FAMILIES)}. Received: model={model!r}")
-        options = {"ignore_invalid_weights": ignore_invalid_weights, **options}
-        return _bert4keras().build_transformer_model(
-            config_path, checkpoint_path, model, application, return_keras_model, **options
-        )
+        given = {"config_path": config_path, "checkpoint_path": checkpoint_path, "model": model}
+        given |= {"application": application, "return_keras_model": return_keras_model, **options}
+        return _build(ignore_invalid_weights=ignore_invalid_weights, **given)
     if checkpoint_path is None and (skip_top_layers or skip):
         raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
     settings = {**read_config(config_path, model), **options}
@@ -53,7 +50,7 @@ def build_transformer_model(
     if settings.get("layer_norm_eps", 1e-12) != 1e-12:
         raise ValueError(f"bert4keras has layer_norm_eps=1e-12 alone. Received: {settings['layer_norm_eps']}")
     settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act", "gelu"), settings.get("hidden_act", "gelu"))
-    transformer = _build(model, application, settings)
+    transformer = _build(model=model, application=application, return_keras_model=False, **settings)
     shared = {name: value for name, value in options.items() if name in (*ARCHITECTURE, *ALIASES, *SHARED_OPTIONS)}
     config = {"model": model, **encoder_settings(config_path, model, shared)}
     variables, loaded = _describe(transformer, config), set()
@@ -69,28 +66,25 @@ def build_transformer_model(
             transformer.keep_tokens,
             transformer.compound_tokens,
         ).loaded
-    _draw(variables, set(variables) - loaded, config["initializer_range"])
+    # bert4keras' one unseeded initializer repeats its numbers
+    for path in set(variables) - loaded:
+        variables[path].assign(fresh_value(path, variables[path].shape, config["initializer_range"]))
     return transformer.model if return_keras_model else transformer
 
 
-def _bert4keras() -> Any:
+def _build(**settings: Any) -> Any:
+    """Calls bert4keras' own `build_transformer_model`."""
     try:
         from bert4keras import models
     except ImportError as error:
         raise ImportError(f"On tf_keras bert4keras builds models; PORTING.md, The old host ({error})") from None
-    return models
-
-
-def _build(model: Any, application: Any, settings: Any) -> Any:
     with warnings.catch_warnings():
-        # tf_keras warns that query, key and value, which share an initializer, will be equal; `_draw` changes that.
+        # tf_keras warns that query, key and value, which share an initializer, will be equal. Fresh values differ.
         warnings.filterwarnings("ignore", "The initializer TruncatedNormal is unseeded", UserWarning)
-        return _bert4keras().build_transformer_model(
-            model=model, application=application, return_keras_model=False, **settings
-        )
+        return models.build_transformer_model(**settings)
 
 
-def _describe(transformer: Any, config: dict[str, Any]) -> Any:
+def _describe(transformer: Any, config: dict[str, Any]) -> dict[str, Any]:
     """Puts an `EncoderRecord` on the token embedding. Returns the variables of the encoder by path."""
     variables, names = {}, {}
     for layer, google_names in transformer.variable_mapping().items():
@@ -101,9 +95,3 @@ def _describe(transformer: Any, config: dict[str, Any]) -> Any:
     embedding = transformer.layers[transformer.prefixed("Embedding-Token")]
     embedding.encoder_record = EncoderRecord(config, names)
     return variables
-
-
-def _draw(variables: Any, paths: Any, stddev: Any) -> None:
-    """Draws fresh values, each kernel with its own seed: bert4keras' one unseeded initializer repeats its numbers."""
-    for path in paths:
-        variables[path].assign(fresh_value(path, variables[path].shape, stddev))

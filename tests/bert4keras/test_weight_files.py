@@ -12,7 +12,7 @@ from bundle_writer import bundle_parts, write_bundle, write_index
 from kcrf.backend import keras, ops, path_of
 from kcrf.bert4keras.crf_weights import load_crf_weights
 from kcrf.bert4keras.models import load_bert4keras_weights
-from kcrf.bert4keras.weight_files import read_arrays, read_layers
+from kcrf.bert4keras.weights import read_arrays, read_layers
 from kcrf.layers import ConditionalRandomField, SetLearningRate
 from kcrf.layers.dense import MixoutDense
 
