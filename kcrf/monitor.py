@@ -168,7 +168,10 @@ class CRFMonitor(keras.callbacks.Callback):
             if real.all():
                 warn_of_padding(self._layer, self._inputs, self._tags)
             warn_of_probabilities(self._layer, emissions[real])
-        decoded = _best_paths(self._layer, emissions, real)  # (batch, time)
+        if hasattr(self._layer, "decode"):
+            decoded = ops.convert_to_numpy(self._layer.decode(emissions))  # (batch, time)
+        else:
+            decoded = ops.convert_to_numpy(crf.viterbi(emissions, real, self._layer.trans))
         report = transition_report(self.transitions[-1], self._scheme, emissions[real], decoded[real])
         measures = {
             "transition_size": report["size"],
@@ -190,10 +193,13 @@ class CRFMonitor(keras.callbacks.Callback):
 
     def _rates(self) -> dict[str, Any]:
         """The current rates, and the multiplier that is suggested for as many updates as `fit` will make."""
-        optimizer, layer = self.model.optimizer, self._layer
+        layer = self._layer
+        optimizer = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)  # mixed_float16 wraps it
         epochs = len(self.history) - self._epochs_before + 1
         steps = max(1, (self._updates() - self._updates_before) // epochs * self.params["epochs"])
-        rate = _current_rate(optimizer)
+        rate = optimizer.learning_rate
+        rate = rate(optimizer.iterations) if callable(rate) else rate  # legacy optimizers return the schedule
+        rate = float(ops.convert_to_numpy(rate))
         if steps != self._steps:  # the highest rate of a schedule takes a hundred calls
             self._steps, self._highest_rate = steps, max(self._highest_rate, _highest_rate(optimizer, steps))
         self._highest_rate = highest = max(self._highest_rate, rate)
@@ -293,22 +299,8 @@ def _model_of_emissions(model: Any, layer: Any) -> Any:
     return emissions
 
 
-def _best_paths(layer: Any, emissions: TensorLike, mask: Any) -> Any:
-    """The best paths `(batch, time)`, by the layer's own `decode` if it has one, else by its transitions alone."""
-    if hasattr(layer, "decode"):
-        return ops.convert_to_numpy(layer.decode(emissions))
-    return ops.convert_to_numpy(crf.viterbi(emissions, mask, layer.trans))
-
-
-def _current_rate(optimizer: Any) -> float:
-    rate = getattr(optimizer, "inner_optimizer", optimizer).learning_rate
-    rate = rate(optimizer.iterations) if callable(rate) else rate  # legacy optimizers return the schedule
-    return float(ops.convert_to_numpy(rate))
-
-
-def _factor_of(optimizer: Any, model: Any, layer: Any) -> Any:
+def _factor_of(optimizer: Any, model: Any, layer: Any) -> float:
     """The factor by which an optimizer of kcrf multiplies the layer's rate; 1 for any other optimizer."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     paths = [path_of(variable) for variable in model.trainable_variables]
     transitions_path = path_of(layer.weights[0])
     if not isinstance(optimizer, PathAware) or transitions_path not in paths:
@@ -316,7 +308,7 @@ def _factor_of(optimizer: Any, model: Any, layer: Any) -> Any:
     return optimizer.variable_settings(paths)[paths.index(transitions_path)]["multiplier"]
 
 
-def _line(record: dict[str, Any]) -> Any:
+def _line(record: dict[str, Any]) -> str:
     """The line that is printed for an epoch."""
     line = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
     if record.get("illegal"):
@@ -353,9 +345,8 @@ class _Board:
         self._tf.summary.write(tag, value, step, metadata)
 
 
-def _highest_rate(optimizer: Any, steps: int) -> Any:
+def _highest_rate(optimizer: Any, steps: int) -> float:
     """The largest learning rate of an optimizer over the next steps, sampled at 100 of them."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # under mixed_float16 Keras wraps it
     schedule = optimizer._learning_rate
     if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
         return float(ops.convert_to_numpy(optimizer.learning_rate))

@@ -40,7 +40,7 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
     def prepare(data: Any, predict: Any, gradient: Any, normal: Any) -> tuple[Any, Any]:
         return data, _scaled(gradient(data), epsilon)
 
-    _change_step(model, f"adversarial {embedding}", partial(_STEPS[backend_name()], model, variable, prepare))
+    _change_step(model, f"adversarial {embedding}", partial(_perturbed(), model, variable, prepare))
 
 
 def virtual_adversarial(
@@ -72,7 +72,7 @@ def virtual_adversarial(
             direction = gradient(data, _scaled(direction, xi))
         return data, _scaled(direction, epsilon)
 
-    _change_step(model, f"virtual {embedding}", partial(_STEPS[backend_name()], model, variable, prepare))
+    _change_step(model, f"virtual {embedding}", partial(_perturbed(), model, variable, prepare))
 
 
 def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: float = 1.0) -> None:
@@ -172,41 +172,35 @@ def _loss(model: Any, data: Any) -> Any:
     return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, training=True)
 
 
-def _step_on_tensorflow(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
-    import tensorflow as tf
-
-    def gradient(data: Any, addition: float = 0.0) -> Any:
-        with _moved(variable.assign_add, addition * tf.ones_like(variable)):
-            with tf.GradientTape() as tape:
-                loss = _loss(model, data)
-            return tf.convert_to_tensor(tape.gradient(loss, variable.value))
-
-    def train_step(data: Any) -> Any:
-        data, addition = prepare(data, lambda x: model(x, training=False), gradient, tf.random.normal)
-        return _step_at(model, variable.assign_add, addition, step, data)
-
-    return train_step
-
-
-def _step_on_torch(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
-    import torch
+def _step_in_place(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
+    """The step for TensorFlow and torch, where the embeddings are moved and moved back."""
 
     def add(addition: Any) -> None:
-        with torch.no_grad():
-            variable.value.add_(addition)
+        variable.assign(variable + addition)
 
-    def gradient(data: Any, addition: float = 0.0) -> Any:
+    def gradient(data: Any, addition: Any = 0.0) -> Any:
         with _moved(add, addition):
+            if backend_name() == "tensorflow":
+                import tensorflow as tf
+
+                with tf.GradientTape() as tape:
+                    loss = _loss(model, data)
+                return tf.convert_to_tensor(tape.gradient(loss, variable.value))
             model.zero_grad()
             _loss(model, data).backward()
-        slope, variable.value.grad = variable.value.grad, None
-        return slope
+            slope, variable.value.grad = variable.value.grad, None
+            return slope
 
     def predict(x: Any) -> Any:
-        with torch.no_grad():
-            return model(x, training=False)
+        return ops.stop_gradient(model(x, training=False))
 
     def normal(shape: Any) -> Any:
+        if backend_name() == "tensorflow":
+            import tensorflow as tf
+
+            return tf.random.normal(shape)
+        import torch
+
         return torch.randn(shape, device=variable.value.device)
 
     def train_step(data: Any) -> Any:
@@ -253,7 +247,8 @@ def _step_on_jax(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
     return train_step
 
 
-_STEPS = {"tensorflow": _step_on_tensorflow, "torch": _step_on_torch, "jax": _step_on_jax}
+def _perturbed() -> Any:
+    return _step_on_jax if backend_name() == "jax" else _step_in_place
 
 
 def _index_of(variables: Any, variable: Any) -> Any:

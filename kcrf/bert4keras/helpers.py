@@ -176,10 +176,7 @@ class DataGenerator:
     Args:
         data: A list, or another iterable that can be iterated several times.
         batch_size: The number of items per batch. Defaults to 32.
-        buffer_size: The number of items that are shuffled at a time if the data has no length. Defaults to 1,000
-            batches.
-
-    Example:
+        buffer_size: How many items of data without a length are shuffled at a time. Defaults to 1,000 batches.
 
     >>> class Batches(DataGenerator):
     ...     def __iter__(self, random=False):

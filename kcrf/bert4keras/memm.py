@@ -122,9 +122,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         emissions = _take(_finite(y_pred, mask), order)
         tags = sparse_tags(y_true, y_pred)
         tags = _take(ops.where(mask, tags, -1), order)
-        beside = _shift(
-            tags, -1 if go_backwards else 1, -1
-        )  # the neighbor's tag, negative if there is none or it is unknown
+        beside = _shift(tags, -1 if go_backwards else 1, -1)  # the neighbor's tag, negative if unknown or absent
         history = self._history(ops.maximum(beside, 0), go_backwards)
         scores = ops.where((beside >= 0)[:, :, None], (emissions + history) / 2.0, emissions)
         gold = ops.take_along_axis(scores, ops.maximum(tags, 0)[:, :, None], axis=-1)[:, :, 0]

@@ -1,10 +1,4 @@
-"""Trains the scores of a linear CRF: to convergence with L-BFGS, or in steps with AdaGrad. Needs NumPy only.
-
-L-BFGS reads all windows in each iteration, and converges in about a hundred iterations. It is best for small data.
-AdaGrad updates only the scores of the features in a batch, and is fastest for large data. Each score has its own
-learning rate (Duchi et al., 2011, "Adaptive Subgradient Methods"), which is large for rare features. An L1 penalty,
-applied after each update (Duchi and Singer, 2009, "Forward Backward Splitting"), sets the scores of most features to 0.
-"""
+"""Trains the scores of a linear CRF: with L-BFGS for small data, with AdaGrad for large data. Needs NumPy only."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,38 +16,23 @@ OnStep = Callable[[int, dict[str, float]], object] | None
 
 
 class SoftTarget(NamedTuple):
-    """The target of a window with the predictions of a teacher.
+    """The target of a window with the predictions of a teacher."""
 
-    Attributes:
-        tags: `(positions,)`, -1 where the tag is unknown.
-        marginals: `(positions, tags)`, the teacher's probabilities of the tags.
-        steps: `(tags, tags)`, how often the teacher expects each transition.
-        weight: The weight of the teacher's predictions in the loss. The weight of the tags is 1 minus this.
-    """
-
-    tags: np.ndarray
-    marginals: np.ndarray
-    steps: np.ndarray
-    weight: float
+    tags: np.ndarray  # (positions,), -1 where the tag is unknown
+    marginals: np.ndarray  # (positions, tags), the teacher's probabilities of the tags
+    steps: np.ndarray  # (tags, tags), how often the teacher expects each transition
+    weight: float  # of the teacher's predictions in the loss; 1 minus this is the weight of the tags
 
 
 @dataclass(frozen=True)
 class LinearBatch:
-    """Windows in one array, whose features are indices of the buckets that occur in them.
-
-    Attributes:
-        packing: The `Packing` of the windows.
-        buckets: `(features,)`, the buckets that occur, each once.
-        features: `(positions, width)` int32, indices of `buckets`.
-        tags: `(positions,)`, -1 where the tag is unknown.
-        soft: The `SoftTarget` of all windows, or None without a teacher.
-    """
+    """Windows in one array, whose features are indices of the buckets that occur in them."""
 
     packing: Packing
-    buckets: np.ndarray
-    features: np.ndarray
-    tags: np.ndarray
-    soft: SoftTarget | None = None
+    buckets: np.ndarray  # (features,), the buckets that occur, each once
+    features: np.ndarray  # (positions, width) int32, indices of `buckets`
+    tags: np.ndarray  # (positions,), -1 where the tag is unknown
+    soft: SoftTarget | None = None  # of all windows, with a teacher
 
     @classmethod
     def of(cls, windows: Sequence[tuple[np.ndarray, Any]]) -> "LinearBatch":
@@ -84,13 +63,9 @@ def linear_batches(windows: Iterable[tuple[np.ndarray, Any]], size: int) -> list
 
 
 class LinearTrainer(ABC):
-    """Trains a `LinearModel` batch by batch.
+    """Trains a `LinearModel` batch by batch."""
 
-    Attributes:
-        model: The model at present.
-    """
-
-    model: LinearModel
+    model: LinearModel  # at present
 
     @property
     @abstractmethod
@@ -103,14 +78,9 @@ class LinearTrainer(ABC):
 
     @abstractmethod
     def train_batch(self, batch: LinearBatch, on_step: OnStep = None) -> float:
-        """Trains on a batch.
+        """Trains on a batch. Returns the negative log likelihood of the windows.
 
-        Args:
-            batch: A `LinearBatch`.
-            on_step: Called with the number of each step, from 0, and `{"loss": loss}`. Defaults to None.
-
-        Returns:
-            The negative log likelihood of the windows.
+        Calls `on_step` with the number of each step, from 0, and `{"loss": loss}`.
         """
 
 
@@ -181,6 +151,10 @@ class LBFGSTrainer(LinearTrainer):
 
 class AdaGradTrainer(LinearTrainer):
     """Trains the scores of a linear CRF with AdaGrad, a step for each batch.
+
+    Each score has its own learning rate (Duchi et al., 2011, "Adaptive Subgradient Methods"), which is large for rare
+    features. An L1 penalty after each update (Duchi and Singer, 2009, "Forward Backward Splitting") sets the scores of
+    most features to 0.
 
     Args:
         model: A `LinearModel`, whose scores and transitions are changed.
@@ -302,7 +276,7 @@ def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) ->
 
 
 class _Target(NamedTuple):
-    """As `Counts`, given the targets of a batch."""
+    """The counts given the targets of a batch."""
 
     log_z: float
     marginals: np.ndarray

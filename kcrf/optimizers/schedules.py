@@ -38,7 +38,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
         return {"points": points, "peak": self.peak, "name": self.name}
 
 
-def broken_line(step: Any, points: Any) -> Any:
+def broken_line(step: Any, points: dict[int, float]) -> Tensor:
     """Interpolates between sorted points, and from (0, 0) if none is at 0; constant after the last."""
     step = ops.cast(step, "float32")
     corners = list(points.items()) if 0 in points else [(0, 0.0), *points.items()]
@@ -74,11 +74,8 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: Any) -> Tensor:
         step = ops.cast(step, "float32")
         rise = ops.minimum(step / max(self.steps, 1), 1.0) if self.steps else 1.0
-        return rise * self._rate(ops.maximum(step - self.steps, 0.0))
-
-    def _rate(self, step: Any) -> Any:
-        """The learning rate this many steps after the warmup."""
-        return ops.cast(self.then(step) if callable(self.then) else self.then, "float32")
+        then = self.then(ops.maximum(step - self.steps, 0.0)) if callable(self.then) else self.then
+        return rise * ops.cast(then, "float32")
 
     def get_config(self) -> dict[str, Any]:
         then = keras.optimizers.schedules.serialize(self.then) if callable(self.then) else self.then
@@ -111,7 +108,8 @@ class WarmupLinearDecay(Warmup):
     def __init__(
         self, peak: float, warmup: int, total: int, bert_jump: bool = False, name: str = "WarmupLinearDecay"
     ) -> None:
-        _check_steps(warmup, total)
+        if not 0 <= warmup < total:
+            raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
         self.peak, self.total, self.bert_jump = float(peak), int(total), bool(bert_jump)
         super().__init__(warmup, PiecewiseLinear({0: 1, self.total - int(warmup): 0}, self.peak), name)
 
@@ -125,8 +123,3 @@ class WarmupLinearDecay(Warmup):
     def get_config(self) -> dict[str, Any]:
         config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
         return {**config, "bert_jump": self.bert_jump, "name": self.name}
-
-
-def _check_steps(warmup: Any, total: Any) -> None:
-    if not 0 <= warmup < total:
-        raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")

@@ -15,17 +15,11 @@ _FIELDS = re.compile(r"(\{\w*\})")
 
 
 class FilledClozes(NamedTuple):
-    """Texts in a pattern, padded to the same length.
+    """Texts in a pattern, padded to the same length."""
 
-    Attributes:
-        token_ids: `(texts, time)` int32, with the mask token in the gap.
-        segment_ids: `(texts, time)` int32, zeros.
-        gaps: `(texts, tokens of a word)`, the positions of the gap.
-    """
-
-    token_ids: np.ndarray
-    segment_ids: np.ndarray
-    gaps: np.ndarray
+    token_ids: np.ndarray  # (texts, time) int32, with the mask token in the gap
+    segment_ids: np.ndarray  # (texts, time) int32, zeros
+    gaps: np.ndarray  # (texts, tokens of a word), the positions of the gap
 
 
 class Cloze:
@@ -81,8 +75,7 @@ class Cloze:
         Args:
             texts: List of strings; of pairs of strings if the pattern has `{text_b}`.
             maxlen: The maximum number of tokens. Texts are truncated at the end, in a pair the longer text; the pattern
-                is
-                never truncated. Defaults to 128.
+                is never truncated. Defaults to 128.
 
         Raises:
             TypeError: `texts` is a string, or the pattern needs pairs and gets strings, or vice versa.
@@ -131,12 +124,7 @@ class Cloze:
     def answers(self, filled: FilledClozes, labels: Sequence[str]) -> np.ndarray:
         """The token ids of the texts with the words of their labels in the gaps, the targets of a model.
 
-        Args:
-            filled: `FilledClozes`.
-            labels: The label of each text.
-
-        Raises:
-            ValueError: A label has no word, or the numbers of labels and texts differ.
+        Raises ValueError if a label has no word, or if the numbers of labels and texts differ.
         """
         if len(labels) != len(filled.gaps) or not set(labels) <= set(self.labels):
             raise ValueError(
@@ -148,17 +136,10 @@ class Cloze:
         return token_ids
 
     def probabilities(self, predicted: Any, filled: FilledClozes) -> np.ndarray:
-        """The probabilities of the labels, normalized over the labels.
+        """The probabilities of the labels, normalized over the labels, `(texts, labels)` float64.
 
-        Args:
-            predicted: The probabilities that the model predicts, after its softmax, `(texts, time, vocabulary)`.
-            filled: The `FilledClozes`.
-
-        Returns:
-            `(texts, labels)`, float64.
-
-        Raises:
-            ValueError: The predictions are not probabilities, such as scores before the softmax.
+        `predicted` are the probabilities that the model predicts, after its softmax, `(texts, time, vocabulary)`.
+        Raises ValueError if they are not probabilities, such as scores before the softmax.
         """
         texts = np.arange(len(filled.gaps))
         at_gaps = np.asarray(predicted)[texts[:, None], filled.gaps].astype("float64")  # (texts, width, vocabulary)

@@ -20,17 +20,11 @@ VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer_config.json"
 
 
 class PretrainingFolder:
-    """The folder of a pretraining run.
-
-    Attributes:
-        path: As above, a `pathlib.Path`.
-        work: The `RunWriter` inside it, with the log, the state of training, the tokens of the text and, with
-            `mask="selected"`, their importance.
-    """
+    """The folder of a pretraining run."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
-        self.work = RunWriter(self.path / WORK)
+        self.work = RunWriter(self.path / WORK)  # the log, the state of training, and the tokens of the text
         self.tokens, self.importance = self.work.file(TOKENS), self.work.file(IMPORTANCE)
         self.vocabulary = self.path / VOCABULARY
 
@@ -69,7 +63,7 @@ class PretrainingFolder:
         self.work.save_json(ABOUT, about)
 
     def read_tokenizer(self, config: dict[str, Any]) -> PieceReader:
-        """The `PieceReader` for a configuration with the vocabulary and the settings that `save_tokenizer` wrote."""
+        """The `PieceReader` with the vocabulary and the settings that `save_tokenizer` wrote."""
         settings = read_json(self.path / TOKENIZER)
         splitting = {name: settings[name] for name in SPLITTING if name in settings}
         return PieceReader(config, load_vocab(self.vocabulary), settings["do_lower_case"], **splitting)

@@ -59,7 +59,7 @@ class TaskModel:
         distinct = list(dict.fromkeys(texts))
         whole = dict(zip(distinct, self._entropies(distinct), strict=True))
         before = np.array([whole[text] for text in texts])
-        after = self._entropies([_hide(*place) for place in places])
+        after = self._entropies([text[:start] + _HIDDEN * (end - start) + text[end:] for text, start, end in places])
         return np.split(np.abs(after - before), np.cumsum([len(spans) for spans in words])[:-1])
 
     def _probabilities(self, lines: Sequence[str]) -> list[np.ndarray]:
@@ -73,13 +73,14 @@ class TaskModel:
         return probabilities
 
     def _entropies(self, texts: Sequence[str]) -> np.ndarray:
-        parts = [texts[first : first + _TEXTS_AT_A_TIME] for first in range(0, len(texts), _TEXTS_AT_A_TIME)]
-        return np.concatenate([np.zeros(0), *map(self._entropies_of_part, parts)])
-
-    def _entropies_of_part(self, texts: Sequence[str]) -> np.ndarray:
-        if isinstance(self._model, TextClassifier):
-            return self._model.uncertainties(texts)
-        return self._model.decoder.uncertainties(_parts(texts))[0]
+        entropies = [np.zeros(0)]
+        for first in range(0, len(texts), _TEXTS_AT_A_TIME):
+            part = texts[first : first + _TEXTS_AT_A_TIME]
+            if isinstance(self._model, TextClassifier):
+                entropies.append(self._model.uncertainties(part))
+            else:
+                entropies.append(self._model.decoder.uncertainties(_parts(part))[0])
+        return np.concatenate(entropies)
 
 
 def _parts(texts: Sequence[str]) -> list[Part]:
@@ -93,10 +94,6 @@ def _in_windows(line: str, words: Any) -> Iterator[tuple[str, int, int]]:
     for start, end in words:
         first, stop, _, _ = line_windows[bisect(keeps, start) - 1]
         yield line[first:stop], start - first, min(end, stop) - first
-
-
-def _hide(text: str, start: int, end: int) -> str:
-    return text[:start] + _HIDDEN * (end - start) + text[end:]
 
 
 def important_words(
@@ -127,7 +124,11 @@ def important_words(
     with bar() as shown:
         for step in shown.track(range(max(map(len, words), default=0)), description="words"):
             open_ones = [number for number, spans in enumerate(words) if step < len(spans)]
-            longer = [shortened[i] + _up_to_word(examples[i].text, words[i], step) for i in open_ones]
+            begins = [words[i][step - 1][1] if step else 0 for i in open_ones]  # of the white space before the word
+            longer = [
+                shortened[i] + examples[i].text[begin : words[i][step][1]]
+                for i, begin in zip(open_ones, begins, strict=True)
+            ]
             shares = _probabilities_of_labels(classifier, [examples[i] for i in open_ones], longer, batch_size)
             for i, text, share in zip(open_ones, longer, shares, strict=True):
                 if whole[i] - share < threshold:
@@ -135,11 +136,6 @@ def important_words(
                 else:
                     shortened[i] = text
     return [Sentence(example.text, spans) for example, spans in zip(examples, important, strict=True)]
-
-
-def _up_to_word(text: str, words: Any, number: int) -> str:
-    """The n-th word of a text, with the white space before it."""
-    return text[words[number - 1][1] if number else 0 : words[number][1]]
 
 
 def _probabilities_of_labels(

@@ -32,9 +32,7 @@ def choose_positions(
     - "selected": single tokens with probabilities proportional to their importance for a task (after
       https://arxiv.org/abs/2004.09733, which always masks all important tokens).
 
-    A word that would exceed `count` is omitted, and a span ends before it, so fewer positions may be drawn, but at
-    least
-    one.
+    A word that would exceed `count` is omitted, and a span ends before it: fewer positions may be drawn, at least 1.
 
     >>> import numpy as np
     >>> everywhere = np.ones(6, bool)
@@ -110,8 +108,7 @@ def hide(
     """Replaces the tokens to predict in a window.
 
     80 % of the positions to predict get the mask token, 10 % a random token, and 10 % are unchanged (BERT). All
-    positions
-    of a span are treated alike (SpanBERT).
+    positions of a span are treated alike (SpanBERT).
     """
     shown = np.array(token_ids)
     luck = random.random(int(groups.max(initial=-1)) + 1)[groups]  # one draw for each span

@@ -210,13 +210,14 @@ def _run(
     Without `any_steps`, many epochs over a short text are refused.
     """
     set_random_seed(settings.seed)
-    windows = _windows(folder, settings, reader.vocabulary)
+    importance, vocabulary = folder.importance if settings.mask == "selected" else None, reader.vocabulary
+    windows = Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
     train, valid = _split(len(windows))
     every = min(settings.every, settings.steps)
     rounds = math.ceil(settings.steps / every)
     segments = reader.config.get("type_vocab_size", 2) > 1
-    batches = MaskedBatches(windows, train, settings, reader.vocabulary, every * settings.accumulate, segments)
-    held_out = MaskedBatches(windows, valid, settings, reader.vocabulary, segments=segments)
+    batches = MaskedBatches(windows, train, settings, vocabulary, every * settings.accumulate, segments)
+    held_out = MaskedBatches(windows, valid, settings, vocabulary, segments=segments)
     if not any(held_out[step][-1].any() for step in range(len(held_out))):
         raise ValueError(
             "Pretraining needs a text whose tokens are in the vocabulary. Received: a text in which nearly all tokens "
@@ -248,12 +249,6 @@ def _run(
     folder.save_about({**folder.read_about(), "is_complete": True})
     folder.clear()
     return history.rows
-
-
-def _windows(folder: PretrainingFolder, settings: Any, vocabulary: dict[str, int]) -> Windows:
-    """The `Windows` of the tokens in the folder, with their importance if the mask needs it."""
-    importance = folder.importance if settings.mask == "selected" else None
-    return Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
 
 
 def _check_default_steps(settings: Any, windows: int, epochs: float) -> None:

@@ -40,13 +40,6 @@ def check_texts(paths: Iterable[Path]) -> None:
             raise FileNotFoundError(f"{path}: no such file")
 
 
-def _batches_of_lines(lines: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Yields lists of lines."""
-    source = iter(lines)
-    while batch := list(islice(source, size)):
-        yield batch
-
-
 def write_tokens(
     path: Path, lines: Iterable[str], tokenizer: Any, split_words: Any = None, on_batch: Any = None
 ) -> int:
@@ -54,12 +47,12 @@ def write_tokens(
 
     A token is an int32: its id, or `-1 - id` if it continues the word of the token before it.
     """
-    continues, count = continues_word(tokenizer.vocabulary), 0
+    continues, count, source = continues_word(tokenizer.vocabulary), 0, iter(lines)
 
     def write(aside: Path) -> None:
         nonlocal count
         with open(aside, "wb") as file:
-            for batch in _batches_of_lines(lines, _LINES_AT_A_TIME):
+            while batch := list(islice(source, _LINES_AT_A_TIME)):
                 encodings = tokenizer.encode_batch(batch)
                 for line, encoding in zip(batch, encodings, strict=True):
                     ids = np.array(encoding.token_ids, np.int32)
@@ -87,17 +80,11 @@ def _inside_words(line: str, split_words: Any, offsets: np.ndarray) -> np.ndarra
 
 
 class Window(NamedTuple):
-    """A window of tokens.
+    """A window of tokens."""
 
-    Attributes:
-        token_ids: `(length,)` int32.
-        starts: `(length,)` bool, whether a token begins a word.
-        importance: `(length,)`, the importance of each token, or None if it was not measured.
-    """
-
-    token_ids: np.ndarray
-    starts: np.ndarray
-    importance: np.ndarray | None
+    token_ids: np.ndarray  # (length,) int32
+    starts: np.ndarray  # (length,) bool, whether a token begins a word
+    importance: np.ndarray | None  # (length,), the importance of each token, if it was measured
 
 
 class Windows:
