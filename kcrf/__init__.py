@@ -6,13 +6,14 @@ checkpoints work without it.
 """
 
 from importlib import import_module
+from types import ModuleType
 
 from kcrf.version import __version__
 
 __all__ = ["__version__"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> ModuleType:
     """Imports `kcrf.layers` and the other parts when they are first used: `import kcrf` is enough for them."""
     if not name.startswith("_"):
         try:

@@ -5,7 +5,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from kcrf.bert4keras.weights import is_hdf5
 _ENDINGS = {"save_weights": (".weights.h5",), "load_weights": (".weights.h5", ".keras"), "save": (".keras", ".h5")}
 
 
-def changes() -> Iterator[Any]:
+def changes() -> Iterator[tuple[Any, str, Any]]:
     """The changes to Keras, as `(owner, name, value)`."""
     for name in _ENDINGS:
         yield keras.Model, name, _with_accepted_names(getattr(keras.Model, name), name)
@@ -24,9 +24,9 @@ def changes() -> Iterator[Any]:
         yield module, "load_model", _with_accepted_name(module.load_model)
 
 
-def _with_accepted_names(method: Any, name: str) -> Any:
+def _with_accepted_names(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     @wraps(method)
-    def call(self, filepath: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any, filepath: Any, *args: Any, **kwargs: Any) -> Any:
         path = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
         accepted = _ENDINGS[name] if name != "save" or _fits_in_hdf5(self) else (".keras",)
         if isinstance(path, str) and not path.endswith(accepted) and has_layer_of_kcrf(self):
@@ -36,7 +36,7 @@ def _with_accepted_names(method: Any, name: str) -> Any:
     return call
 
 
-def _with_accepted_name(load_model: Any) -> Any:
+def _with_accepted_name(load_model: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(load_model)
     def call(filepath: Any, *args: Any, **kwargs: Any) -> Any:
         path = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
