@@ -300,7 +300,6 @@ def _model_of_emissions(model: Any, layer: Any) -> Any:
 
 
 def _factor_of(optimizer: Any, model: Any, layer: Any) -> float:
-    """The factor by which an optimizer of kcrf multiplies the layer's rate; 1 for any other optimizer."""
     paths = [path_of(variable) for variable in model.trainable_variables]
     transitions_path = path_of(layer.weights[0])
     if not isinstance(optimizer, PathAware) or transitions_path not in paths:
@@ -346,7 +345,6 @@ class _Board:
 
 
 def _highest_rate(optimizer: Any, steps: int) -> float:
-    """The largest learning rate of an optimizer over the next steps, sampled at 100 of them."""
     schedule = optimizer._learning_rate
     if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
         return float(ops.convert_to_numpy(optimizer.learning_rate))

@@ -153,7 +153,6 @@ def raise_if(condition: Any, message: str, *values: Any) -> Any:
 
 
 def _by_reversing(forward: Any) -> Any:
-    """An `ops.scan` from one that reads forward only."""
 
     def scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> Any:
         if not reverse:

@@ -44,7 +44,6 @@ for _name, _module in _IN_SAVED_MODELS.items():
 
 
 def _find(room: str, places: Mapping[str, str], name: str) -> Any:
-    """Returns a name of bert4keras that a room does not define itself."""
     if OLD_HOST and room == "backend" and not name.startswith("_"):
         return _host.name_in_bert4keras_backend(name)
     if name not in places:

@@ -100,7 +100,6 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
 
 
 def _embeddings(model: Any, name: str) -> Any:
-    """The variable with the embeddings of a layer of the model."""
     layers = {layer.name: layer for layer in model._flatten_layers()}
     variable = getattr(layers.get(name), "embeddings", None)
     if variable is None:
@@ -122,7 +121,6 @@ def _changed(method: Any, name: str, change: Any) -> Any:
 
 
 def _change_step(model: Any, name: str, change: Any) -> None:
-    """Changes the training step of a model, see `_changed`."""
     model.train_step = _changed(model.train_step, name, change)
     model.train_function = None  # compiled with the step before
 
@@ -133,7 +131,6 @@ def _scaled(direction: Any, length: Any) -> Any:
 
 @contextmanager
 def _moved(add: Any, addition: Any) -> Iterator[Any]:
-    """A context in which an addition is added to the embeddings; yields a function that ends the addition earlier."""
     with ExitStack() as additions:
         add(addition)
         additions.callback(add, -addition)
@@ -167,7 +164,6 @@ def _step_at(model: Any, add: Any, addition: Any, step: Any, data: Any) -> Any:
 
 
 def _loss(model: Any, data: Any) -> Any:
-    """The loss of a batch."""
     x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
     return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, training=True)
 
@@ -256,7 +252,6 @@ def _index_of(variables: Any, variable: Any) -> Any:
 
 
 def _with(values: Any, index: int, value: Any) -> list[Any]:
-    """A copy of a list of values with the value at one index replaced."""
     return [*values[:index], value, *values[index + 1 :]]
 
 

@@ -90,7 +90,6 @@ def integrated_gradients(
 
 
 def _listed(inputs: Any, model: Any) -> list[Any]:
-    """The inputs as a list of tensors in the order of those of the model."""
     names = [x.name for x in model.inputs]
     if isinstance(inputs, Mapping):
         inputs = [inputs[name] for name in names if name in inputs]
@@ -126,7 +125,6 @@ def _input_of(layer: Any, model: Any) -> tuple[Any, Any]:
 
 
 def _above(below: Any, sources: Any, scores: Any) -> Any:
-    """The model of everything above a symbolic tensor."""
     model = keras.Model([below, *sources], scores)
     model.supports_masking = True
     return model

@@ -103,7 +103,6 @@ def _find(arrays: Mapping[str, Any], name: str | None, prefix: str) -> str | Non
 
 
 def _name_in_layer(name: str) -> str:
-    """The name of an array within its layer, or its number."""
     number = _NUMBERED_NAME.search(name)
     return number[1] if number else leaf_name(name)
 

@@ -49,7 +49,6 @@ def _with_accepted_name(load_model: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_ending(path: str, ending: str) -> str:
-    """The file name with the suffix of Keras 3 instead of the suffix of Keras 2."""
     return next((path.removesuffix(old) for old in (".weights", ".model", ".h5") if path.endswith(old)), path) + ending
 
 

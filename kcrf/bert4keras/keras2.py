@@ -52,7 +52,6 @@ class Loss(keras.layers.Layer):
         return None if mask is None else self._chosen(mask)
 
     def _chosen(self, values: Any) -> Any:
-        """Selects the values of the inputs that the layer returns."""
         if self.output_axis is None:
             return values
         if isinstance(self.output_axis, list):
@@ -103,7 +102,6 @@ class Keras2Model(keras.Model):
 
     @contextmanager
     def _as_compiled(self) -> Iterator[Any]:
-        """A context in which the layers are trainable that were so at `compile`."""
         before = [(layer, layer.trainable) for layer, _ in self._compiled.flags]
         _set(self._compiled.flags)
         try:

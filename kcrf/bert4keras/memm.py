@@ -187,7 +187,6 @@ def _real_first(mask: Any) -> Any:
 
 
 def _take(x: Any, order: Any) -> Any:
-    """`x (batch, time, ...)` with its positions in the given order."""
     return ops.take_along_axis(x, order if len(x.shape) == 2 else order[:, :, None], axis=1)
 
 

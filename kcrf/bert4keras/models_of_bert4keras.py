@@ -73,7 +73,6 @@ def build_transformer_model(
 
 
 def _build(**settings: Any) -> Any:
-    """Calls bert4keras' own `build_transformer_model`."""
     try:
         from bert4keras import models
     except ImportError as error:

@@ -69,7 +69,6 @@ def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier
 
 
 def _stored_variables(layer: Any) -> list[Any]:
-    """The variables of a layer that bert4keras stores too."""
     return [v for v in layer.weights if leaf_name(v.name) not in _ONLY_HERE]
 
 

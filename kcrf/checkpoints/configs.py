@@ -224,7 +224,6 @@ def has_config(folder: str | PathLike[str]) -> bool:
 
 
 def _read_file(path: Path) -> tuple[Path, dict[str, Any]]:
-    """The path of a configuration file, or of the configuration file in a folder, and its entries."""
     if path.is_dir():
         if not has_config(path):
             raise FileNotFoundError(f"{path}: no BERT there; its folder has one of {', '.join(CONFIG_FILES)}")
@@ -233,7 +232,6 @@ def _read_file(path: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _family_of(config: Mapping[str, Any], model: str | None) -> str:
-    """The family of a configuration without `model_type`, such as Google's: the expected one, or by its entries."""
     if "n_heads" in config:  # others call it num_attention_heads
         return "distilbert"
     if model or "num_hidden_groups" in config:

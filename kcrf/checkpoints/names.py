@@ -18,7 +18,6 @@ ENDINGS = {
 
 
 def _rows(kind: str, *pairs: tuple[str, str]) -> list[Row]:
-    """The rows of a name map for layers."""
     return [(google + a, hf + b, transposed) for google, hf in pairs for a, b, transposed in ENDINGS[kind]]
 
 

@@ -135,7 +135,6 @@ class LBFGSTrainer(LinearTrainer):
         return loss
 
     def _set(self, batch: LinearBatch, values: np.ndarray) -> None:
-        """Sets the scores of the features of a batch, and the transitions, by their distances from the origin."""
         values = values + self._origin_of(batch)
         scores, transitions = np.split(values, [len(values) - self.model.transitions.size])
         self.model.scores[batch.buckets] = scores.reshape(len(batch.buckets), -1)

@@ -78,7 +78,6 @@ class MaskedBatches(keras.utils.PyDataset):
         return shown, positions, ids[positions], weights
 
     def _number(self, draw: int) -> int:
-        """The number of the n-th window of the order."""
         turn, place = divmod(draw, len(self._numbers))
         if turn not in self._order:
             order = np.random.default_rng([self._settings.seed, turn]).permutation(self._numbers)

@@ -66,7 +66,6 @@ class Cloze:
         self.word_ids = np.array(list(map(tokenizer.tokens_to_ids, tokens.values())))  # (labels, tokens)
 
     def _tokens(self, text: str) -> list[str]:
-        """The tokens of a text, without special tokens."""
         return self._tokenizer.tokenize(text)[1:-1]
 
     def encode(self, texts: Sequence[Any], maxlen: int = 128) -> FilledClozes:
@@ -93,7 +92,6 @@ class Cloze:
         return FilledClozes(token_ids, np.zeros_like(token_ids), np.array(gaps)[:, None] + np.arange(self._width))
 
     def _checked(self, text: Any) -> tuple[str, ...]:
-        """A text or a pair of texts as a tuple."""
         is_row = isinstance(text, Iterable) and not isinstance(text, (str, Mapping, Set))
         parts = tuple(text) if self._has_pairs and is_row else (text,)
         if len(parts) != 1 + self._has_pairs or not all(isinstance(part, str) for part in parts):

@@ -63,7 +63,6 @@ class TaskModel:
         return np.split(np.abs(after - before), np.cumsum([len(spans) for spans in words])[:-1])
 
     def _probabilities(self, lines: Sequence[str]) -> list[np.ndarray]:
-        """For each line an array with the probability that each character is in an important word."""
         probabilities = []
         for line, (units, marginals) in zip(lines, self._model.decoder.marginals(_parts(lines)), strict=True):
             of_line = np.zeros(len(line))
@@ -166,7 +165,6 @@ def importance_writer(path: Path, vocabulary: dict[str, int], task_model: TaskMo
 def _importance_of_tokens(
     task_model: TaskModel, lines: Any, encodings: Any, is_inside: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """Yields for each line an array with the importance of its tokens, 0 for `[SEP]`."""
     begins = [np.flatnonzero(~is_inside[np.array(e.token_ids)])[:-1] for e in encodings]  # without [SEP]
     words = [_word_spans(e.offsets, first) for e, first in zip(encodings, begins, strict=True)]
     importance_of_words = task_model.importance(lines, words)

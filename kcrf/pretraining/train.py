@@ -153,7 +153,6 @@ def _prepare(folder: PretrainingFolder, settings: Any, texts: list[Path]) -> Pie
 
 
 def _shown(lines: Iterable[str], title: str) -> Iterator[str]:
-    """Yields the lines, with a progress bar."""
     with bar() as shown:
         yield from shown.track(lines, description=title)
 
@@ -259,14 +258,12 @@ def _check_default_steps(settings: Any, windows: int, epochs: float) -> None:
 
 
 def _write_google_checkpoint(transformer: Any, out: Path) -> None:
-    """Also writes the model of a folder as `bert_model.ckpt` and `bert_config.json`."""
     transformer.load_weights_from_checkpoint(out)  # the best weights; the last ones are in memory
     transformer.save_weights_as_checkpoint(out / "bert_model.ckpt")
     RunWriter(out).save_json("bert_config.json", read_json(out / "config.json"))
 
 
 def _split(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the windows of the training set and the validation set. The latter is spread over the text."""
     held_out = np.unique(np.linspace(0, count - 1, min(HELD_OUT, max(1, count // 20)) + 2).astype(int)[1:-1])
     return np.setdiff1d(np.arange(count), held_out), held_out
 
@@ -288,7 +285,6 @@ def _build(settings: Any, reader: PieceReader, bert: Any) -> Any:
 
 
 def _transformer(settings: Any, config: dict[str, Any], model: str, **options: Any) -> Any:
-    """A `Transformer` with the dropout of the settings. Its saved configuration keeps the configured dropout."""
     rates: dict[str, Any] = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
     options |= {"with_mlm": "linear", "return_keras_model": False}
     transformer = build_transformer_model(config, model=model, **rates, **options)
