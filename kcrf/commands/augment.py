@@ -4,94 +4,59 @@ from argparse import Namespace
 from typing import Any
 
 from kcrf.commands.parsers import (
-    add_command,
+    OVERWRITE,
+    CommandParser,
     add_conll_options,
     add_fields_option,
-    add_overwrite_option,
     check_out,
+    declare,
     reading_arguments,
     refuse_data_options,
 )
 from kcrf.commands.train import read_part
 
+_EPILOG = """FILE is as for `kcrf train`. The copies follow their sentence. `kcrf train --augment N` needs no such file:
+it augments the training set only. Do not hold out a validation set from a file with copies.
 
-def add_augment(commands: Any) -> None:
-    """Adds `kcrf augment`."""
-    summary = "Write a training file with augmented copies of its sentences or texts, which have correct labels."
-    add_command(commands, "augment", summary, _add_options, _augment)
+examples:
+  kcrf augment --task ner train.conll --copies 2 --by mentions,shuffle --out more.conll
+  kcrf augment --task classify reviews.tsv --synonyms cilin.txt --out more.jsonl
+  kcrf augment --task classify reviews.tsv --translate "zh2en | en2zh" --out more.jsonl"""
+_OUT = f"""
+--out FILE!  The file to write. For cws: one sentence per line. For ner: CoNLL if all sentences have tokens, else JSON
+             lines. For classify: JSON lines.
+{OVERWRITE}
+--copies N     Augmented copies of each sentence or text. [1]
+--by NAME,...  Operations, names separated by commas. [all; without synonyms, all that need none; with --translate,
+               none]
+--share X      The fraction of the words, tokens or entities that change. [0.1 for classify, else 0.3]
+"""
+_SYNONYMS = """
+--synonyms FILE         A dictionary: one group of synonyms per line. [no synonyms]
+--synonym-vectors FILE  Word vectors in the text format of word2vec and GloVe, whose nearest words serve as synonyms.
+"""
+_OTHERS = """
+--translate CMD  Add a copy of each text that this command has translated to another language and back. It reads lines,
+                 and writes as many. Only for classify. [no translation]
+--seed N:0       The seed of all random choices. [%(default)s]
+"""
 
 
-def _add_options(parser: Any) -> None:
+def add_options(parser: CommandParser) -> None:
     from kcrf.augmentation.copies import OPERATIONS
 
-    names = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
-    parser.epilog = (
-        f"operations of --by:\n{names}\n\n"
-        "FILE is as for `kcrf train`. The copies follow their sentence. `kcrf train --augment N` needs no such file:\n"
-        "it augments the training set only. Do not hold out a validation set from a file with copies.\n\n"
-        "examples:\n"
-        "  kcrf augment --task ner train.conll --copies 2 --by mentions,shuffle --out more.conll\n"
-        "  kcrf augment --task classify reviews.tsv --synonyms cilin.txt --out more.jsonl\n"
-        '  kcrf augment --task classify reviews.tsv --translate "zh2en | en2zh" --out more.jsonl'
-    )
-    parser.add_argument("file", metavar="FILE", help="The training data.")
-    parser.add_argument(
-        "--task", choices=list(OPERATIONS), default="cws", help="The task of the training data. [%(default)s]"
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="FILE",
-        help="The file to write. For cws: one sentence per line. For ner: CoNLL if all sentences have tokens, else "
-        "JSON lines. For classify: JSON lines.",
-    )
-    add_overwrite_option(parser)
-    _add_operations(parser)
-    _add_sources(parser)
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="The seed of all random choices. [%(default)s]"
-    )
+    operations = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
+    parser.epilog = f"operations of --by:\n{operations}\n\n{_EPILOG}"
+    tasks = ",".join(OPERATIONS)
+    declare(parser, f"FILE  The training data.\n--task {{{tasks}}}:cws  The task of the training data. [%(default)s]")
+    declare(parser, _OUT)
+    declare(parser.add_mutually_exclusive_group(), _SYNONYMS)
+    declare(parser, _OTHERS)
     add_fields_option(parser)
     add_conll_options(parser)
 
 
-def _add_operations(parser: Any) -> None:
-    """Adds the options on how copies are augmented."""
-    parser.add_argument("--copies", type=int, metavar="N", help="Augmented copies of each sentence or text. [1]")
-    parser.add_argument(
-        "--by",
-        metavar="NAME,...",
-        help="Operations, names separated by commas. [all; without synonyms, all that need none; with --translate, "
-        "none]",
-    )
-    parser.add_argument(
-        "--share",
-        type=float,
-        metavar="X",
-        help="The fraction of the words, tokens or entities that change. [0.1 for classify, else 0.3]",
-    )
-
-
-def _add_sources(parser: Any) -> None:
-    """Adds the options on where other words come from."""
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--synonyms", metavar="FILE", help="A dictionary: one group of synonyms per line. [no synonyms]"
-    )
-    source.add_argument(
-        "--synonym-vectors",
-        metavar="FILE",
-        help="Word vectors in the text format of word2vec and GloVe, whose nearest words serve as synonyms.",
-    )
-    parser.add_argument(
-        "--translate",
-        metavar="CMD",
-        help="Add a copy of each text that this command has translated to another language and back. It reads lines, "
-        "and writes as many. Only for classify. [no translation]",
-    )
-
-
-def _augment(options: Namespace) -> None:
+def run(options: Namespace) -> None:
     from kcrf.files import write_lines
     from kcrf.tasks import task_of
 

@@ -1,40 +1,33 @@
 """kcrf classify: texts in, a label for each out."""
 
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
 from kcrf.commands.model_input import add_input_options, checked_input
-from kcrf.commands.parsers import add_command, fields_argument
+from kcrf.commands.parsers import CommandParser, declare, fields_argument
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
 
+_EPILOG = """examples:
+  echo 房间很干净 | kcrf classify --model runs/reviews
+  kcrf classify --model runs/rte --input table --fields sentence1,sentence2 test.tsv > found.jsonl"""
+_OPTIONS = """
+--input {text,table,json}:text  The input. text: one text per line; for a run that was trained on pairs, two texts with
+                                a tab between them. table: columns between tabs or commas. json: one object per line,
+                                with the members text and, for pairs, text_b. [%(default)s]
+--fields TEXT  Where the text is, or TEXT,TEXT_B for pairs of texts: names of columns in the first line of the table or
+               of JSON members, or numbers of columns from 0, for a table without names. [text and text_b]
+"""
 
-def add_classify(commands):
-    """Adds `kcrf classify`."""
-    summary = "Classify texts: a JSON object out for each line, with its label and the probability of every label."
-    add_command(commands, "classify", summary, _add_options, _classify)
 
-
-def _add_options(parser):
-    parser.epilog = (
-        "examples:\n  echo 房间很干净 | kcrf classify --model runs/reviews\n"
-        "  kcrf classify --model runs/rte --input table --fields sentence1,sentence2 test.tsv > found.jsonl"
-    )
-    parser.add_argument(
-        "--input",
-        choices=["text", "table", "json"],
-        default="text",
-        help="The input. text: one text per line; for a run that was trained on pairs, two texts with a tab "
-        "between them. table: columns between tabs or commas. json: one object per line, with the members text and, "
-        "for pairs, text_b. [%(default)s]",
-    )
-    parser.add_argument(
-        "--fields",
-        metavar="TEXT",
-        help="Where the text is, or TEXT,TEXT_B for pairs of texts: names of columns in the first line of the table "
-        "or of JSON members, or numbers of columns from 0, for a table without names. [text and text_b]",
-    )
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser, _OPTIONS)
     add_input_options(parser, "Texts")
 
 
-def _classify(options):
+def run(options: Namespace) -> None:
     if options.fields is not None and options.input == "text":
         raise ValueError("--fields needs --input table or json. Received: --input text")
     fields = fields_argument(options)
@@ -46,7 +39,7 @@ def _classify(options):
         write_results(lines, texts, _classifying, options, "texts")
 
 
-def _classifying(options):
+def _classifying(options: Namespace) -> Callable[..., list[str]]:
     """The function that classifies texts, for `write_results`."""
     from kcrf.corpora.classified import classified_line
 
@@ -55,18 +48,18 @@ def _classifying(options):
 
         classifier = TextClassifier(options.opened or options.model)
 
-    def process(items, on_batch):
+    def process(items: list[Any], on_batch: Any) -> list[str]:
         classifications = classifier.predict(items, options.batch_size, on_batch)
         return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, classifications)]
 
     return process
 
 
-def _pair(item):
+def _pair(item: Any) -> Any:
     return (item, None) if isinstance(item, str) else item
 
 
-def _members(result):
+def _members(result: Any) -> dict[str, Any]:
     """The members of the object that is written for a `Classification`."""
     if result.probability is None:
         return {"label": result.label}

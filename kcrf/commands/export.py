@@ -3,70 +3,54 @@
 import os
 from argparse import Namespace
 from importlib import import_module
-from typing import Any
 
-from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
+from kcrf.commands.parsers import OVERWRITE, CommandParser, check_out, declare
 from kcrf.commands.quiet import quiet_import
 from kcrf.extras import needs_extra
 
+_EPILOG = """The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`
+and kcrf.taggers accept an ONNX file instead of the run folder, and then need only onnxruntime. To write the
+file, TensorFlow must be installed, whichever backend trained the model.
 
-def add_export(commands: Any) -> None:
-    """Adds `kcrf export`."""
-    add_command(commands, "export", "Write a trained model as a file that runs without Keras.", _add_options, _export)
+A linear model needs NumPy only. As a page, such as words.html, it segments or tags in the browser, without
+a server or a network.
 
-
-def _add_options(parser: Any) -> None:
-    parser.epilog = (
-        "The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`\n"
-        "and kcrf.taggers accept an ONNX file instead of the run folder, and then need only onnxruntime. To write the\n"
-        "file, TensorFlow must be installed, whichever backend trained the model.\n\n"
-        "A linear model needs NumPy only. As a page, such as words.html, it segments or tags in the browser, without\n"
-        "a server or a network.\n\n"
-        "examples:\n  kcrf export runs/mine --out mine.onnx\n  kcrf export runs/mine --out small.onnx --int8\n"
-        "  kcrf export runs/linear --out words.html"
-    )
-    parser.add_argument(
-        "run_dir", metavar="RUN_DIR", help="A folder that `kcrf train` wrote, or a linear model, a .npz file."
-    )
-    parser.add_argument(
-        "--format",
-        default="onnx",
-        help="onnx: a file for onnxruntime. saved_model: a folder for TensorFlow and TensorFlow Serving. [%(default)s]",
-    )
-    parser.add_argument(
-        "--out",
-        metavar="PATH",
-        help="What to write: .onnx, or for a linear model .npz or .html. [model.onnx or saved_model, in RUN_DIR]",
-    )
-    parser.add_argument(
-        "--standard",
-        metavar="NAME",
-        help="The segmentation standard of a model of several; the file has the model of this one. [the only one]",
-    )
-    add_overwrite_option(parser)
-    parser.add_argument(
-        "--int8",
-        action="store_true",
-        help="Quantize matrices and embeddings to 8-bit integers. The file has a quarter of the size and runs faster; "
-        "its scores differ slightly. [no]",
-    )
+examples:
+  kcrf export runs/mine --out mine.onnx
+  kcrf export runs/mine --out small.onnx --int8
+  kcrf export runs/linear --out words.html"""
+_OPTIONS = f"""
+RUN_DIR          A folder that `kcrf train` wrote, or a linear model, a .npz file.
+--format FORMAT:onnx  onnx: a file for onnxruntime. saved_model: a folder for TensorFlow and TensorFlow Serving.
+                 [%(default)s]
+--out PATH       What to write: .onnx, or for a linear model .npz or .html. [model.onnx or saved_model, in RUN_DIR]
+--standard NAME  The segmentation standard of a model of several; the file has the model of this one. [the only one]
+{OVERWRITE}
+--int8           Quantize matrices and embeddings to 8-bit integers. The file has a quarter of the size and runs faster;
+                 its scores differ slightly. [no]
+"""
 
 
-def _export(options: Namespace) -> None:
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser, _OPTIONS)
+
+
+def run(options: Namespace) -> None:
     from kcrf.taggers.open_model import check_standard, is_linear, open_run
 
-    run = open_run(options.run_dir)
-    data = run.read_config().config.data  # refuses a folder that holds no run, before TensorFlow is imported
+    opened = open_run(options.run_dir)
+    data = opened.read_config().config.data  # refuses a folder that holds no run, before TensorFlow is imported
     check_standard(options.run_dir, data.standards, options.standard)
-    name = "saved_model" if options.format == "saved_model" else "model.npz" if is_linear(run) else "model.onnx"
+    name = "saved_model" if options.format == "saved_model" else "model.npz" if is_linear(opened) else "model.onnx"
     out = options.out or os.path.join(options.run_dir, name)
-    if options.format == "onnx" and not is_linear(run) and not out.endswith(".onnx"):
+    if options.format == "onnx" and not is_linear(opened) and not out.endswith(".onnx"):
         raise ValueError(f"--out must end in .onnx. Received: {out}")
     if options.out is not None and options.format != "saved_model":  # a folder, which is never replaced
         check_out(out, overwrite=options.overwrite)
     elif not os.path.isdir(os.path.dirname(os.path.abspath(out))):
         raise FileNotFoundError(f"{out}: needs a folder that exists")
-    if is_linear(run):
+    if is_linear(opened):
         _write(options, out)
         return
     os.environ["KERAS_BACKEND"] = "tensorflow"

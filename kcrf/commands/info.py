@@ -1,30 +1,24 @@
 """kcrf info: what a trained model is."""
 
 from argparse import Namespace
-from typing import Any
 
-from kcrf.commands.parsers import add_command, print_scores
-
-
-def add_info(commands: Any) -> None:
-    """Adds `kcrf info`."""
-    add_command(commands, "info", "Show the task, the labels, the settings and the scores of a run.", _options, _info)
+from kcrf.commands.parsers import CommandParser, declare, print_scores
 
 
-def _options(parser: Any) -> None:
+def add_options(parser: CommandParser) -> None:
     parser.epilog = "example:\n  kcrf info runs/people"
-    parser.add_argument("run_dir", metavar="RUN_DIR", help="A folder that `kcrf train` wrote, or an exported model.")
+    declare(parser, "RUN_DIR  A folder that `kcrf train` wrote, or an exported model.")
 
 
-def _info(options: Namespace) -> None:
+def run(options: Namespace) -> None:
     from kcrf.runs import RunFolder
     from kcrf.runs.formats import read_scores
     from kcrf.runs.names import SCORES
     from kcrf.runs.resolve import describe_run
     from kcrf.taggers.open_model import open_run
 
-    run = open_run(options.run_dir)
-    stored = run.read_config()
+    opened = open_run(options.run_dir)
+    stored = opened.read_config()
     config = stored.config
     labels = config.data.types or config.data.labels
     encoder = config.model.bert or config.model.encoder
@@ -42,5 +36,5 @@ def _info(options: Namespace) -> None:
     for name, value in rows.items():
         if value:
             print(f"{name}: {value}")
-    if isinstance(run, RunFolder) and run.file(SCORES).is_file():
-        print_scores(options.run_dir, read_scores(run.file(SCORES)))
+    if isinstance(opened, RunFolder) and opened.file(SCORES).is_file():
+        print_scores(options.run_dir, read_scores(opened.file(SCORES)))

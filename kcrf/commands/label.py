@@ -1,42 +1,34 @@
 """kcrf label: unlabeled text in, sentences with the names of a dictionary as entities out."""
 
 import sys
+from argparse import Namespace
 
-from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
+from kcrf.commands.parsers import OVERWRITE, CommandParser, check_out, declare
 
+_EPILOG = """The output has one JSON object per line, which `kcrf train --task ner` reads. At each position the longest
+name is marked. Text outside of names has unknown tags, because the dictionary may lack entities: add
+sentences whose entities are all marked, or the model finds entities everywhere.
 
-def add_label(commands):
-    """Adds `kcrf label`."""
-    summary = "Label the entities of unlabeled text with a dictionary of names, as training data for `kcrf train`."
-    add_command(commands, "label", summary, _add_options, _label)
-
-
-def _add_options(parser):
-    parser.epilog = (
-        "The output has one JSON object per line, which `kcrf train --task ner` reads. At each position the longest\n"
-        "name is marked. Text outside of names has unknown tags, because the dictionary may lack entities: add\n"
-        "sentences whose entities are all marked, or the model finds entities everywhere.\n\n"
-        "example:\n"
-        "  kcrf label --dictionary names.tsv text.txt --out labeled.jsonl\n"
-        "  cat gold.jsonl labeled.jsonl > train.jsonl\n"
-        "  kcrf train --task ner --train train.jsonl --valid dev.jsonl --out runs/people"
-    )
-    parser.add_argument("file", metavar="FILE", help="UTF-8 text, one text per line.")
-    parser.add_argument(
-        "--dictionary", required=True, metavar="FILE", help="One name per line, then a tab and its entity type."
-    )
-    parser.add_argument(
-        "--unmarked",
-        choices=("unknown", "outside"),
-        default="unknown",
-        help="The tags of text outside of names: unknown, or outside of entities. Use outside if the dictionary has "
-        "nearly all names. [unknown]",
-    )
-    parser.add_argument("--out", metavar="FILE", help="Where to write. [standard output]")
-    add_overwrite_option(parser)
+example:
+  kcrf label --dictionary names.tsv text.txt --out labeled.jsonl
+  cat gold.jsonl labeled.jsonl > train.jsonl
+  kcrf train --task ner --train train.jsonl --valid dev.jsonl --out runs/people"""
+_OPTIONS = f"""
+FILE                UTF-8 text, one text per line.
+--dictionary FILE!  One name per line, then a tab and its entity type.
+--unmarked {{unknown,outside}}:unknown  The tags of text outside of names: unknown, or outside of entities. Use outside
+                    if the dictionary has nearly all names. [unknown]
+--out FILE          Where to write. [standard output]
+{OVERWRITE}
+"""
 
 
-def _label(options):
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser, _OPTIONS)
+
+
+def run(options: Namespace) -> None:
     from kcrf.corpora import label_with_names, read_names
     from kcrf.corpora.entities import sentence_line
     from kcrf.files import write_lines
@@ -59,7 +51,7 @@ def _label(options):
     print_note(f"{entity_count:,} entities in {marked_texts:,} of {len(texts):,} texts are marked{ambiguous}")
 
 
-def _read_texts(path):
+def _read_texts(path: str) -> list[str]:
     """The lines of a file that are not blank."""
     from kcrf.commands.model_input import checked_texts
     from kcrf.commands.streams import Lines

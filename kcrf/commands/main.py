@@ -11,26 +11,31 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from kcrf.commands.augment import add_augment
-from kcrf.commands.classify import add_classify
-from kcrf.commands.demo import add_demo
-from kcrf.commands.download import add_download
-from kcrf.commands.export import add_export
-from kcrf.commands.importance import add_importance
-from kcrf.commands.info import add_info
-from kcrf.commands.label import add_label
 from kcrf.commands.parsers import CommandParser
-from kcrf.commands.pretrain import add_pretrain
-from kcrf.commands.report import add_report
-from kcrf.commands.score import add_score
-from kcrf.commands.segment import add_segment
-from kcrf.commands.serve import add_serve
-from kcrf.commands.suggest import add_suggest
-from kcrf.commands.tag import add_tag
-from kcrf.commands.train import add_train
 from kcrf.progress_bars import quiet
 from kcrf.version import __version__
 
+_COMMANDS = {  # each a module of this folder
+    "demo": "Train segmenters with three heads (softmax, CRF x1, CRF x100) on a built-in corpus and compare them.",
+    "download": "Download a public corpus and verify its checksums.",
+    "augment": "Write a training file with augmented copies of its sentences or texts, which have correct labels.",
+    "label": "Label the entities of unlabeled text with a dictionary of names, as training data for `kcrf train`.",
+    "importance": "Mark the words that are important for a classifier, for `kcrf pretrain --mask selected`.",
+    "pretrain": "Pretrain a BERT on unlabeled text, from scratch, or continue from an existing BERT.",
+    "train": "Train a tagger of words (cws), words with their classes (cws-pos), named entities (ner) or tokens (pos), "
+    "or a text classifier (classify).",
+    "segment": "Segment text into words: one line out for each line, words separated by one space.",
+    "tag": "Recognize entities (ner), or predict a class for each token (pos): JSON lines or CoNLL columns out.",
+    "classify": "Classify texts: a JSON object out for each line, with its label and the probability of every label.",
+    "suggest": "Suggest which texts to label next: those from whose labels a model would learn most, without "
+    "duplicates.",
+    "serve": "Serve trained models over HTTP, with a web page to try them.",
+    "score": "Score words as SIGHAN (cws), words with their classes (cws-pos), entities as conlleval (ner), tokens "
+    "(pos), labels as GLUE (classify).",
+    "info": "Show the task, the labels, the settings and the scores of a run.",
+    "report": "Write one HTML page that compares training runs.",
+    "export": "Write a trained model as a file that runs without Keras.",
+}
 _FLAGS = {
     "repair=True": "--repair",
     "strip_tags=True": "--strip-tags",
@@ -81,9 +86,8 @@ def _parser() -> CommandParser:
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    uses = (add_segment, add_tag, add_classify, add_suggest, add_serve, add_score, add_info, add_report, add_export)
-    for add in (add_demo, add_download, add_augment, add_label, add_importance, add_pretrain, add_train, *uses):
-        add(commands)
+    for name, summary in _COMMANDS.items():
+        commands.add_parser(name, help=summary, description=summary).module = f"kcrf.commands.{name}"
     return parser
 
 

@@ -1,47 +1,42 @@
 """The input of the commands that use a model: their options on the model and the text, and the checks of both."""
 
 import sys
+from argparse import Namespace
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.streams import Lines, add_stream_options, is_same_file
 
 _LONG_TEXT = 8  # letters of another script than ASCII: more than a token has
 
 
-def add_input_options(parser, items="Windows, of up to 128 positions each,", default=None):
+STANDARD = """
+--standard NAME  The segmentation standard, for a model of several. [the only one]
+"""
+_WINDOWS = "Windows, of up to 128 positions each,"
+
+
+def add_input_options(parser: CommandParser, items: str = _WINDOWS, default: str | None = None) -> None:
     """Adds the options of a command that uses a model and writes a result for each text."""
     add_model_options(parser, items, default)
     add_stream_options(parser)
 
 
-def add_standard_option(parser):
-    """Adds the option for the segmentation standard of a model of several."""
-    parser.add_argument(
-        "--standard", metavar="NAME", help="The segmentation standard, for a model of several. [the only one]"
-    )
-
-
-def add_model_options(parser, items="Windows, of up to 128 positions each,", default=None):
+def add_model_options(parser: CommandParser, items: str = _WINDOWS, default: str | None = None) -> None:
     """Adds the options on the model, its input and its batches; the arguments are as for `add_input_options`."""
-    usual = f" [{default}]" if default else ""
-    parser.add_argument(
-        "--model",
-        required=default is None,
-        metavar="RUN",
-        help=f"A folder that `kcrf train` wrote, or a file of `kcrf export`.{usual}",
-    )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text. [standard input]")
-    parser.add_argument(
-        "--batch-size",
-        type=int,
-        default=64,
-        metavar="N",
-        help=f"{items} that are computed at once. Fewer need less memory. [%(default)s]",
+    run, usual = ("RUN", f" [{default}]") if default else ("RUN!", "")
+    declare(
+        parser,
+        f"--model {run}  A folder that `kcrf train` wrote, or a file of `kcrf export`.{usual}\n"
+        "[FILE]  UTF-8 text. [standard input]\n"
+        f"--batch-size N:64  {items} that are computed at once. Fewer need less memory. [%(default)s]",
     )
 
 
 @contextmanager
-def checked_input(options, tasks=None):
+def checked_input(options: Namespace, tasks: Collection[str] | None = None) -> Iterator[Lines]:
     """A context with the `Lines` of the input. Checks the options and the run folder first: loading takes much longer.
 
     Sets `options.opened`, the open run folder or exported file, and `options.model_task`, the name of its task.
@@ -76,7 +71,7 @@ def checked_input(options, tasks=None):
         yield Lines(source, options.file or "<stdin>")
 
 
-def checked_texts(lines, of_tokens=False):
+def checked_texts(lines: Any, of_tokens: bool = False) -> Iterator[str]:
     """Yields the lines. Refuses a first line that is JSON, a token with its tag, or a whole file with other line ends.
 
     With `of_tokens`, also refuses a first line that is not split into tokens.
@@ -114,7 +109,7 @@ def checked_texts(lines, of_tokens=False):
     yield from lines
 
 
-def _check_tokens(name, line):
+def _check_tokens(name: str, line: str) -> None:
     """Raises ValueError for a token with its tag, or a long text without spaces: the line has no tokens."""
     received = None
     if line.count("\t") == 1 and " " not in line.strip():

@@ -2,9 +2,10 @@
 
 import argparse
 import csv
+import re
 from argparse import SUPPRESS, Namespace
-from collections.abc import Callable
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +39,25 @@ _DEVICES = "gpu gpus gpuid gpuids usegpu nogpu device devices deviceids cuda noc
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that adds its options when it is first used: no command waits for what another one imports.
+    """A parser that imports its command when it is first used: no command waits for what another one imports.
 
     An unknown option is an error of its command, with that command's usage and the option whose name is closest.
     """
 
-    add_options = None
+    module: str | None = None  # of the command: it has `add_options` and `run`
     common: frozenset[str] = frozenset()  # the options that --help shows; --help all shows all
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "add_help": False, "allow_abbrev": False})
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_argument("-h", "--help", nargs="?", choices=["all"], action=_Help, help=SUPPRESS)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self.add_options is not None:
-            add_options, self.add_options = self.add_options, None
-            add_options(self)
+        if self.module is not None:
+            command, self.module = import_module(self.module), None
+            declare(self, "-q,--quiet  Show no progress and no notes on standard error. [no]")
+            command.add_options(self)
+            self.set_defaults(run=command.run)
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._advice(unknown[0].partition('=')[0])}")
@@ -98,41 +102,60 @@ class _Help(argparse.Action):
         parser.exit()
 
 
-def add_command(
-    commands: Any, name: str, summary: str, add_options: Callable[[Any], None], run: Callable[[Namespace], None]
-) -> None:
-    """Adds a command."""
-    parser = commands.add_parser(
-        name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="Show no progress and no notes on standard error. [no]"
-    )
-    parser.add_options = add_options
-    parser.set_defaults(run=run)
+_OPTION = re.compile(r"^(\S+)(?: (\S+))?  +(\S.*(?:\n .*)*)", re.M)
+_TYPES: dict[str, type] = {"N": int, "K": int, "X": float}
 
 
-def add_conll_options(parser: Any) -> None:
+def declare(parser: argparse._ActionsContainer, options: str, off: bool | None = False) -> None:
+    """Adds the options that a text declares: a name, its value, and after two spaces its help, on one or more lines.
+
+    A value N or K is an integer, X a number, {a,b} a choice; `:` and a default may follow it, or `!` if it is required.
+    An option without a value is a flag, with the value `off` if it is left out. A name without hyphens is an argument,
+    in brackets if it may be left out.
+    """
+    for name, value, help in _OPTION.findall(options):
+        more: dict[str, Any] = {"help": " ".join(help.split())}
+        metavar, _, default = value.rstrip("!").partition(":")
+        if metavar.startswith("{"):
+            more |= {"choices": metavar[1:-1].split(","), "default": default or None}
+        elif metavar:
+            of_type = _TYPES.get(metavar, str)
+            more |= {"metavar": metavar, "type": of_type, "default": of_type(default) if default else None}
+        elif name.startswith("-"):
+            more |= {"action": "store_true", "default": off}
+        else:
+            more |= {"metavar": name.strip("[]"), "nargs": "?" if "[" in name else None}
+            name = name.strip("[]").lower()
+        if value.endswith("!"):
+            more["required"] = True
+        parser.add_argument(*name.split(","), **more)
+
+
+_CONLL = """
+--repair      Read tag sequences that break their scheme as conlleval does, and the longer of overlapping entities,
+              instead of refusing the file. [no]
+--strip-tags  Remove word classes from the words of segmented text, as in 充满/v or 今天_t. Only for cws. [no]
+"""
+_COLUMN = "CoNLL column of the tags, counted from 0; for CoNLL-U also UPOS or XPOS. [-1, the last column; UPOS]"
+_FIELDS = """
+--fields TEXT,LABEL  Where text and label are, or TEXT,TEXT_B,LABEL for pairs of texts: names of columns in the first
+                     line of the file or of JSON members, or numbers of columns from 0, for a file without names. Only
+                     for classify. [text and label, or the only two or three columns]
+"""
+OVERWRITE = """
+--overwrite  Replace the file in --out if it exists. [no]
+"""
+
+
+def add_conll_options(parser: argparse._ActionsContainer) -> None:
     """Adds the options on how to read CoNLL files and segmented text. An option left out is None."""
-    parser.add_argument(
-        "--column",
-        type=_column,
-        metavar="N",
-        help="CoNLL column of the tags, counted from 0; for CoNLL-U also UPOS or XPOS. [-1, the last column; UPOS]",
-    )
-    parser.add_argument(
-        "--repair",
-        action="store_true",
-        default=None,
-        help="Read tag sequences that break their scheme as conlleval does, and the longer of overlapping entities, "
-        "instead of refusing the file. [no]",
-    )
-    parser.add_argument(
-        "--strip-tags",
-        action="store_true",
-        default=None,
-        help="Remove word classes from the words of segmented text, as in 充满/v or 今天_t. Only for cws. [no]",
-    )
+    parser.add_argument("--column", type=_column, metavar="N", help=_COLUMN)
+    declare(parser, _CONLL, off=None)
+
+
+def add_fields_option(parser: argparse._ActionsContainer) -> None:
+    """Adds the option on where the texts and labels of --task classify are. Left out, it is None."""
+    declare(parser, _FIELDS)
 
 
 def _column(text: str) -> int | str:
@@ -143,11 +166,6 @@ def _column(text: str) -> int | str:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a number, UPOS or XPOS. Received: {text}") from None
-
-
-def add_overwrite_option(parser: Any) -> None:
-    """Adds the option that lets a command replace the file that --out names."""
-    parser.add_argument("--overwrite", action="store_true", help="Replace the file in --out if it exists. [no]")
 
 
 def check_out(path: str, source: str | None = None, overwrite: bool = False) -> None:
@@ -175,17 +193,6 @@ def conll_arguments(options: Namespace) -> dict[str, Any]:
 def reading_arguments(options: Namespace) -> dict[str, Any]:
     """How the files of any task are read, from parsed options: what `read_part` takes."""
     return {**conll_arguments(options), "strip_tags": bool(options.strip_tags), "fields": fields_argument(options)}
-
-
-def add_fields_option(parser: Any) -> None:
-    """Adds the option on where the texts and labels of --task classify are. Left out, it is None."""
-    parser.add_argument(
-        "--fields",
-        metavar="TEXT,LABEL",
-        help="Where text and label are, or TEXT,TEXT_B,LABEL for pairs of texts: names of columns in the first line of "
-        "the file or of JSON members, or numbers of columns from 0, for a file without names. Only for classify. "
-        "[text and label, or the only two or three columns]",
-    )
 
 
 def fields_argument(options: Namespace) -> list[str] | None:

@@ -5,44 +5,36 @@ import shlex
 from argparse import Namespace
 from typing import Any
 
-from kcrf.commands.parsers import add_command
+from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quiet_import
 
+_USAGE = """kcrf pretrain --text FILE [FILE ...] --out FOLDER [OPTION ...]
+       kcrf pretrain --resume FOLDER"""
+_EPILOG = """FILE is UTF-8 text: one sentence, paragraph or document per line. Defaults are in square brackets.
 
-def add_pretrain(commands: Any) -> None:
-    """Adds `kcrf pretrain`."""
-    summary = "Pretrain a BERT on unlabeled text, from scratch, or continue from an existing BERT."
-    add_command(commands, "pretrain", summary, _add_options, _pretrain)
+examples:
+  kcrf pretrain --text news.txt --out pretrained/news
+  kcrf pretrain --text notes.txt --bert chinese_L-12_H-768_A-12 --mask words --out pretrained/notes
+  kcrf train --train words.txt --bert pretrained/news --out runs/words
+  kcrf pretrain --resume pretrained/news"""
+_OPTIONS = """
+--out FOLDER     Folder for the model: a new or an empty one.
+--resume FOLDER  Resume an interrupted pretraining from its last saved state. Takes no other option.
+"""
 
 
-def _add_options(parser: Any) -> None:
+def add_options(parser: CommandParser) -> None:
     from kcrf.commands.training_options import add_settings
     from kcrf.runs.pretraining import PRETRAINING_FIELDS, PRETRAINING_RULES
 
-    parser.usage = (
-        "kcrf pretrain --text FILE [FILE ...] --out FOLDER [OPTION ...]\n       kcrf pretrain --resume FOLDER"
-    )
-    parser.epilog = (
-        "FILE is UTF-8 text: one sentence, paragraph or document per line. Defaults are in square brackets.\n\n"
-        "examples:\n"
-        "  kcrf pretrain --text news.txt --out pretrained/news\n"
-        "  kcrf pretrain --text notes.txt --bert chinese_L-12_H-768_A-12 --mask words --out pretrained/notes\n"
-        "  kcrf train --train words.txt --bert pretrained/news --out runs/words\n"
-        "  kcrf pretrain --resume pretrained/news"
-    )
-    groups = add_settings(parser, PRETRAINING_FIELDS, PRETRAINING_RULES)
-    groups["model"].add_argument(
-        "--text", nargs="+", metavar="FILE", help="Files with the text. They may be larger than memory."
-    )
-    groups["model"].add_argument("--out", metavar="FOLDER", help="Folder for the model: a new or an empty one.")
-    groups["model"].add_argument(
-        "--resume",
-        metavar="FOLDER",
-        help="Resume an interrupted pretraining from its last saved state. Takes no other option.",
-    )
+    parser.usage, parser.epilog = _USAGE, _EPILOG
+    model = add_settings(parser, PRETRAINING_FIELDS, PRETRAINING_RULES)["model"]
+    help = "Files with the text. They may be larger than memory."
+    model.add_argument("--text", nargs="+", metavar="FILE", help=help)
+    declare(model, _OPTIONS)
 
 
-def _pretrain(options: Namespace) -> None:
+def run(options: Namespace) -> None:
     from kcrf.commands.training_options import refuse_beside_resume
     from kcrf.runs.pretraining import PRETRAINING_FIELDS
 

@@ -10,86 +10,73 @@ from pathlib import Path
 from typing import Any
 
 from kcrf.commands.parsers import (
-    add_command,
+    CommandParser,
     add_conll_options,
     add_fields_option,
+    declare,
     print_scores,
     reading_arguments,
     refuse_data_options,
 )
 
 _MOST_PAIRS = 10
-_TASKS = ("cws", "ner", "pos", "cws-pos", "classify")  # the keys of kcrf.tasks.TASKS, whose import takes NumPy
 _PROBABILITY = re.compile(r'"(?:probability|probabilities)": ?[\[{\d]')
 
 
-def add_score(commands: Any) -> None:
-    """Adds `kcrf score`."""
-    summary = (
-        "Score words as SIGHAN (cws), words with their classes (cws-pos), entities as conlleval (ner), tokens (pos), "
-        "labels as GLUE (classify)."
-    )
-    add_command(commands, "score", summary, _add_options, _score)
+_EPILOG = """GOLD and PRED hold the same text. For cws: one sentence per line, words separated by spaces. For ner:
+CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:
+columns, or JSON lines as `kcrf classify` writes them;
+numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither
+--task nor --gold; so do columns for conlleval, whose last two are correct and predicted tags of entities.
+JSON of kcrf given as --gold is refused. Segmented text and CoNLL columns do not
+say who wrote them: if GOLD and PRED are exchanged, precision and recall are exchanged, and F1 is the same.
+The first lines of the output name both files.
+
+examples:
+  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt
+  kcrf score --task cws-pos --gold test.txt --pred tagged.txt --words training_words.txt
+  kcrf score --task ner --gold test.conll --pred tagged.jsonl
+  kcrf score --task pos --gold test.conllu --column XPOS --pred tagged.conll --words training_words.txt
+  kcrf score --task classify --gold test.tsv --pred classified.jsonl
+  kcrf score --pred runs/people/predictions.jsonl"""
+_OPTIONS = """
+--task {cws,ner,pos,cws-pos,classify}  What to score: words (cws), words with their classes (cws-pos), entities (ner),
+              tags of tokens (pos) or labels of texts (classify). [cws]
+--gold GOLD   The file with the correct words or entities.
+--pred PRED!  The file to score.
+--words FILE  The training data, or its words, separated by spaces. Adds the recall of words that are in it (IV) and of
+              those that are not (OOV); for pos their accuracy. Only with --task cws, cws-pos and pos. [no such scores]
+"""
 
 
-def _add_options(parser: Any) -> None:
-    parser.epilog = (
-        "GOLD and PRED hold the same text. For cws: one sentence per line, words separated by spaces. For ner:\n"
-        "CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:\n"
-        "columns, or JSON lines as `kcrf classify` writes them;\n"
-        "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
-        "--task nor --gold; so do columns for conlleval, whose last two are correct and predicted tags of entities.\n"
-        "JSON of kcrf given as --gold is refused. Segmented text and CoNLL columns do not\n"
-        "say who wrote them: if GOLD and PRED are exchanged, precision and recall are exchanged, and F1 is the same.\n"
-        "The first lines of the output name both files.\n"
-        "\n"
-        "examples:\n"
-        "  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
-        "  kcrf score --task cws-pos --gold test.txt --pred tagged.txt --words training_words.txt\n"
-        "  kcrf score --task ner --gold test.conll --pred tagged.jsonl\n"
-        "  kcrf score --task pos --gold test.conllu --column XPOS --pred tagged.conll --words training_words.txt\n"
-        "  kcrf score --task classify --gold test.tsv --pred classified.jsonl\n"
-        "  kcrf score --pred runs/people/predictions.jsonl"
-    )
-    parser.add_argument(
-        "--task",
-        choices=_TASKS,
-        help="What to score: words (cws), words with their classes (cws-pos), entities (ner), tags of tokens (pos) or "
-        "labels of texts (classify). [cws]",
-    )
-    parser.add_argument("--gold", metavar="GOLD", help="The file with the correct words or entities.")
-    parser.add_argument("--pred", required=True, metavar="PRED", help="The file to score.")
-    parser.add_argument(
-        "--words",
-        metavar="FILE",
-        help="The training data, or its words, separated by spaces. Adds the recall of words that are in it (IV) and "
-        "of those that are not (OOV); for pos their accuracy. Only with --task cws, cws-pos and pos. [no such scores]",
-    )
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser, _OPTIONS)
     add_fields_option(parser)
     add_conll_options(parser)
-    parser.add_argument("--json", action="store_true", help="Print a JSON object instead of a table. [no]")
+    declare(parser, "--json  Print a JSON object instead of a table. [no]")
 
 
-def _score(options: Namespace) -> None:
+def run(options: Namespace) -> None:
     from kcrf.corpora import read_conll
     from kcrf.tasks import MismatchError, task_of
 
-    run = _read_run(options)
-    of_conlleval = options.gold is None and not run and options.task in (None, "ner") and _has_both(options.pred)
-    task = task_of(run.settings["task"] if run else options.task or ("ner" if of_conlleval else "cws"))
+    record = _read_run(options)
+    of_conlleval = options.gold is None and not record and options.task in (None, "ner") and _has_both(options.pred)
+    task = task_of(record.settings["task"] if record else options.task or ("ner" if of_conlleval else "cws"))
     refuse_data_options(options, task.name)
-    if options.gold is None and run is None and not of_conlleval:
+    if options.gold is None and record is None and not of_conlleval:
         raise ValueError("needs --gold GOLD; only the predictions.jsonl of a run folder holds it. Received: no --gold")
     _check_gold(options)
     if of_conlleval:
         gold, predicted = (read_conll(options.pred, column, repair=True) for column in (-2, -1))
     else:
-        gold = _read(options, task, options.gold) if options.gold else task.predicted_items(run.predictions, "gold")
-        predicted = task.predicted_items(run.predictions, "found") if run else _read(options, task, options.pred)
+        gold = _read(options, task, options.gold) if options.gold else task.predicted_items(record.predictions, "gold")
+        predicted = task.predicted_items(record.predictions, "found") if record else _read(options, task, options.pred)
     try:
         labels = _known_labels(Path(options.pred)) if task.output == "label" else ()
         words = _training_words(options, task, gold)
-        scores = _scores(run, gold, predicted, lambda gold, predicted: task.scores(gold, predicted, words, labels))
+        scores = _scores(record, gold, predicted, lambda gold, predicted: task.scores(gold, predicted, words, labels))
     except MismatchError as error:
         place = options.pred if error.line is None else f"{options.pred}:{error.line}"
         raise ValueError(f"{place}: {error}") from None

@@ -1,78 +1,55 @@
 """kcrf segment: text in, its words out, a line for each line."""
 
-import argparse
+from __future__ import annotations
 
-from kcrf.commands.model_input import add_input_options, add_standard_option, checked_input, checked_texts
-from kcrf.commands.parsers import add_command
+import argparse
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from kcrf.commands.model_input import STANDARD, add_input_options, checked_input, checked_texts
+from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quick_import
-from kcrf.commands.streams import write_results
+from kcrf.commands.streams import Process, write_results
 from kcrf.files import json_line
 
-
-def add_segment(commands):
-    """Adds `kcrf segment`."""
-    summary = "Segment text into words: one line out for each line, words separated by one space."
-    add_command(commands, "segment", summary, _add_options, _segment)
+if TYPE_CHECKING:
+    from kcrf.taggers import Span
 
 
-def _add_options(parser):
-    parser.epilog = (
-        "With --k-best each line gives up to K lines, each a probability, a tab and the words, and an empty line\n"
-        "after them. With --labels a class follows each word, as in 天气/NOUN; with --probabilities its\n"
-        "probability as well, as in 天气/NOUN/0.987.\n\n"
-        "examples:\n  echo 今天天气真好 | kcrf segment --model runs/mine\n"
-        "  echo 今天天气真好 | kcrf segment --model runs/joint --labels\n"
-        "  kcrf segment --model runs/mine large.txt --out words.txt --workers 4"
-    )
-    _add_output_options(parser)
-    _add_word_options(parser)
-    add_standard_option(parser)
+_EPILOG = """With --k-best each line gives up to K lines, each a probability, a tab and the words, and an empty line
+after them. With --labels a class follows each word, as in 天气/NOUN; with --probabilities its
+probability as well, as in 天气/NOUN/0.987.
+
+examples:
+  echo 今天天气真好 | kcrf segment --model runs/mine
+  echo 今天天气真好 | kcrf segment --model runs/joint --labels
+  kcrf segment --model runs/mine large.txt --out words.txt --workers 4"""
+_OUTPUTS = """
+--probabilities  Write word/probability, as in 天气/0.987. [no]
+--k-best K       Write the K most probable segmentations of each line. [only the best]
+"""
+_OPTIONS = """
+--labels         Write word/class, as in 天气/NOUN. Needs a run of --task cws-pos, or no --model. [no]
+--json           Write a JSON object for each line, with its text and its words; with --labels also with their `tags`,
+                 with --probabilities with their `probabilities`, with --k-best with `alternatives`. [no]
+--words FILE     A user dictionary: one word per line, with or without a count and a word class after it. The words are
+                 added to the lexicon features of the model, which decides. [none]
+--force-words    Always segment the words in --words as words, whatever the model predicts; with --labels, also with
+                 their classes, if the model has them. [no]
+"""
+
+
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser.add_mutually_exclusive_group(), _OUTPUTS)
+    declare(parser, _OPTIONS)
+    help = "Never cut runs of Latin letters and digits, such as Python3. [yes]"
+    parser.add_argument("--keep-latin", action=argparse.BooleanOptionalAction, default=True, help=help)
+    declare(parser, STANDARD)
     add_input_options(parser, default="the small models for Chinese that come with kcrf")
 
 
-def _add_output_options(parser):
-    """Adds the options on what is written for a line."""
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument("--probabilities", action="store_true", help="Write word/probability, as in 天气/0.987. [no]")
-    output.add_argument(
-        "--k-best", type=int, metavar="K", help="Write the K most probable segmentations of each line. [only the best]"
-    )
-    parser.add_argument(
-        "--labels",
-        action="store_true",
-        help="Write word/class, as in 天气/NOUN. Needs a run of --task cws-pos, or no --model. [no]",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="Write a JSON object for each line, with its text and its words; with --labels also with their `tags`, "
-        "with --probabilities with their `probabilities`, with --k-best with `alternatives`. [no]",
-    )
-
-
-def _add_word_options(parser):
-    """Adds the options on the words that the user knows."""
-    parser.add_argument(
-        "--words",
-        metavar="FILE",
-        help="A user dictionary: one word per line, with or without a count and a word class after it. The words are "
-        "added to the lexicon features of the model, which decides. [none]",
-    )
-    parser.add_argument(
-        "--force-words",
-        action="store_true",
-        help="Always segment the words in --words as words, whatever the model predicts; with --labels, also with "
-        "their classes, if the model has them. [no]",
-    )
-    parser.add_argument(
-        "--keep-latin",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
-    )
-
-
-def _segment(options):
+def run(options: Namespace) -> None:
     from kcrf.tasks import TASKS
 
     if options.model is None:
@@ -91,7 +68,7 @@ def _segment(options):
         write_results(lines, checked_texts(lines), _segmenting, options, in_blocks=in_blocks)
 
 
-def _segmenting(options):
+def _segmenting(options: Namespace) -> Process:
     """The function that segments texts, for `write_results`."""
     with quick_import():
         from kcrf.taggers import WordSegmenter
@@ -105,7 +82,7 @@ def _segmenting(options):
             options.labels,
         )
 
-    def process(texts, on_batch):
+    def process(texts: list[str], on_batch: Any) -> list[str]:
         if options.k_best is not None:
             best = segmenter.k_best_batch(texts, options.k_best, options.batch_size, on_batch)
             return [_analyses(*item, options) for item in zip(texts, best, strict=True)]
@@ -117,7 +94,7 @@ def _segmenting(options):
     return process
 
 
-def _words(text, spans, options):
+def _words(text: str, spans: list[Any], options: Namespace) -> str:
     """A line for the words of a text, with `--probabilities` or `--json` or both."""
     if not options.json:
         return " ".join(f"{_word(span)}/{span.probability:.3f}" for span in spans)
@@ -127,13 +104,13 @@ def _words(text, spans, options):
     return json_line({"text": text, **members})
 
 
-def _members(spans, options):
+def _members(spans: list[Span], options: Namespace) -> dict[str, Any]:
     """The members `words` and, with --labels, `tags` of a JSON object."""
     words = {"words": [span.text for span in spans]}
     return {**words, "tags": [span.label for span in spans]} if options.labels else words
 
 
-def _analyses(text, best, options):
+def _analyses(text: str, best: list[tuple[list[Span], float]], options: Namespace) -> str:
     """A block of lines, or a line of JSON, for the most probable `(spans, probability)` of a text."""
     if not options.json:
         return "".join(f"{p:.4f}\t{' '.join(map(_word, spans))}\n" for spans, p in best)
@@ -141,5 +118,5 @@ def _analyses(text, best, options):
     return json_line({"text": text, **_members(best[0][0], options), "alternatives": alternatives})
 
 
-def _word(span):
+def _word(span: Span) -> str:
     return f"{span.text}/{span.label}" if span.label else span.text

@@ -2,65 +2,46 @@
 
 import re
 import sys
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from kcrf.commands.parsers import add_command
+from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quiet_import
 from kcrf.extras import needs_extra
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 
 
-def add_serve(commands):
-    """Adds `kcrf serve`."""
-    summary = "Serve trained models over HTTP, with a web page to try them."
-    add_command(commands, "serve", summary, _add_options, _serve)
+_EPILOG = """Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.
+
+examples:
+  kcrf serve runs/words people=runs/3
+  curl localhost:8000/segment --json '{"texts": ["今天天气真好"]}'"""
+_RUNS = """A folder of `kcrf train` or a file of `kcrf export`. NAME=RUN names the model NAME instead of after its
+folder or file. [the small Chinese word segmenter that comes with kcrf]"""
+_OPTIONS = """
+--host HOST:127.0.0.1  The address to listen at. Use 0.0.0.0, all addresses of this machine, if other machines must
+                       reach the server. The server has no passwords and no encryption. [%(default)s]
+--port N:8000          The port; 0 takes any free one. [%(default)s]
+--max-body N:1000000   Maximum number of bytes in a request; a longer one is answered 413. [%(default)s]
+--max-texts N:256      Maximum number of texts in a request; one with more is answered 422. [%(default)s]
+--max-length N:10000   Maximum number of characters in a text; a longer one is answered 422. [%(default)s]
+--max-waiting N:2000   Maximum number of texts that wait for a model; a text counts once for each 128 characters. If
+                       more would wait, requests are answered 503. [%(default)s]
+--batch-size N:64      Maximum number of texts in a batch, which may come from several waiting requests. [%(default)s]
+"""
 
 
-def _add_options(parser):
-    parser.epilog = (
-        "Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.\n\n"
-        "examples:\n"
-        "  kcrf serve runs/words people=runs/3\n"
-        '  curl localhost:8000/segment --json \'{"texts": ["今天天气真好"]}\''
-    )
-    parser.add_argument(
-        "runs",
-        nargs="*",
-        metavar="RUN",
-        help="A folder of `kcrf train` or a file of `kcrf export`. NAME=RUN names the model NAME instead of after its "
-        "folder or file. [the small Chinese word segmenter that comes with kcrf]",
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="The address to listen at. Use 0.0.0.0, all addresses of this machine, if other machines must reach the "
-        "server. The server has no passwords and no encryption. [%(default)s]",
-    )
-    parser.add_argument(
-        "--port", type=int, default=8000, metavar="N", help="The port; 0 takes any free one. [%(default)s]"
-    )
-    limits = (
-        ("body", 1_000_000, "bytes in a request; a longer one is answered 413"),
-        ("texts", 256, "texts in a request; one with more is answered 422"),
-        ("length", 10_000, "characters in a text; a longer one is answered 422"),
-        ("waiting", 2_000, "texts that wait for a model; a text counts once for each 128 characters. If more would "
-         "wait, requests are answered 503"),
-    )  # fmt: skip
-    for name, default, meaning in limits:
-        help = f"Maximum number of {meaning}. [%(default)s]"
-        parser.add_argument(f"--max-{name}", type=int, default=default, metavar="N", help=help)
-    parser.add_argument(
-        "--batch-size",
-        type=int,
-        default=64,
-        metavar="N",
-        help="Maximum number of texts in a batch, which may come from several waiting requests. [%(default)s]",
-    )
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=_RUNS)
+    declare(parser, _OPTIONS)
 
 
-def _serve(options):
+def run(options: Namespace) -> None:
     for name in ("max_body", "max_texts", "max_length", "max_waiting", "batch_size"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(options, name)}")
@@ -82,7 +63,7 @@ def _serve(options):
     run_server(models, bound, limits, lambda url: _print_ready(url, models))
 
 
-def _named_runs(arguments):
+def _named_runs(arguments: Iterable[str]) -> dict[str, str]:
     """The run folders by their names.
 
     >>> _named_runs(["runs/pku", "people=runs/3"])
@@ -103,14 +84,14 @@ def _named_runs(arguments):
     return runs
 
 
-def _ready():
+def _ready() -> dict[str, str]:
     """The model that comes with kcrf, by its name."""
     from kcrf.taggers.open_model import built_in_segmenter
 
     return {"words": str(built_in_segmenter())}
 
 
-def _check(folders):
+def _check(folders: Iterable[str]) -> None:
     """Raises the errors that need no Keras, which takes seconds to import."""
     from kcrf.taggers.open_model import open_run
 
@@ -121,6 +102,6 @@ def _check(folders):
         open_run(folder).read_settings()
 
 
-def _print_ready(url, models):
+def _print_ready(url: str, models: Mapping[str, Any]) -> None:
     paths = ", ".join(f"{name} ({model.path})" for name, model in models.items())
     print(f"kcrf serve: {url} answers with {paths}. Ctrl-C ends it.", file=sys.stderr, flush=True)

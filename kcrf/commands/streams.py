@@ -1,5 +1,7 @@
 """Long input: results in its order, with little memory, by several processes, resumed after an interruption."""
 
+from __future__ import annotations
+
 import multiprocessing
 import os
 import signal
@@ -7,37 +9,38 @@ import stat
 import sys
 import threading
 import time
+from argparse import Namespace
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from itertools import islice
+from types import TracebackType
+from typing import IO, Any
 
 from kcrf.commands.outputs import open_output
-from kcrf.commands.parsers import add_overwrite_option
+from kcrf.commands.parsers import OVERWRITE, CommandParser, declare
 
 _ITEMS, _CHARACTERS = 1000, 200_000  # of a chunk, at most, but for one long text
 _SECONDS = 60  # between two lines of progress where standard error is no terminal
 
 
-def add_stream_options(parser):
+Process = Callable[[list[Any], Callable[[int], Any]], list[str]]  # the results of some items, and how many are done
+Make = Callable[[Namespace], Process]
+_OUT = "--out FILE  Where to write; a file that does not exist. [standard output]"
+_EXISTING = f"""
+--resume  Resume --out FILE where an interrupted command with the same options left it; begin it if there is none. [no]
+{OVERWRITE}
+"""
+_WORKERS = "--workers N:1  Processes that compute, each with its own model. [%(default)s]"
+
+
+def add_stream_options(parser: CommandParser) -> None:
     """Adds the options of a command that writes a result for each text."""
-    parser.add_argument("--out", metavar="FILE", help="Where to write; a file that does not exist. [standard output]")
-    existing = parser.add_mutually_exclusive_group()
-    existing.add_argument(
-        "--resume",
-        action="store_true",
-        help="Resume --out FILE where an interrupted command with the same options left it; begin it if there is none. "
-        "[no]",
-    )
-    add_overwrite_option(existing)
-    parser.add_argument(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="Processes that compute, each with its own model. [%(default)s]",
-    )
+    declare(parser, _OUT)
+    declare(parser.add_mutually_exclusive_group(), _EXISTING)
+    declare(parser, _WORKERS)
 
 
 class Lines:
@@ -50,7 +53,7 @@ class Lines:
         position: Bytes of the lines that were read.
     """
 
-    def __init__(self, source, name):
+    def __init__(self, source: IO[bytes], name: str) -> None:
         from kcrf.corpora.lines import decode_lines  # NumPy comes with it, which `kcrf --help` need not import
 
         self.source, self.name = source, name
@@ -59,21 +62,21 @@ class Lines:
             size = os.fstat(source.fileno()).st_size
         except OSError:  # not a file of the system
             size = 0
-        self.size = size or None
+        self.size: int | None = size or None
 
-    def _counted(self, source):
+    def _counted(self, source: IO[bytes]) -> Iterator[bytes]:
         for line in source:
             self.position += len(line)
             yield line
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return self._lines
 
-    def __next__(self):
+    def __next__(self) -> str:
         return next(self._lines)
 
 
-def is_same_file(source, path):
+def is_same_file(source: IO[bytes], path: str) -> bool:
     """Whether an open file and a path are the same regular file, which writing would empty before it is read."""
     try:
         status = os.fstat(source.fileno())
@@ -82,7 +85,14 @@ def is_same_file(source, path):
         return False
 
 
-def write_results(lines, items, make, options, counted="characters", in_blocks=False):
+def write_results(
+    lines: Lines,
+    items: Iterable[Any],
+    make: Make,
+    options: Namespace,
+    counted: str = "characters",
+    in_blocks: bool = False,
+) -> None:
     """Writes the result of each item, in their order, to `options.out` or standard output."""
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1. Received: {options.workers}")
@@ -99,7 +109,7 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
                 progress.update(count, position)
 
 
-def _chunks(items, lines):
+def _chunks(items: Iterable[Any], lines: Lines) -> Iterator[tuple[list[Any], int]]:
     """Yields lists of some items, and the bytes of the lines that were read for them."""
     chunk, size = [], 0
     for item in items:
@@ -112,7 +122,7 @@ def _chunks(items, lines):
         yield chunk, lines.position
 
 
-def _length(item):
+def _length(item: Any) -> int:
     """How many characters a text, a pair of texts or a `Sentence` has."""
     return len(item) if isinstance(item, str) else sum(map(len, item)) if isinstance(item, tuple) else len(item.text)
 
@@ -120,7 +130,7 @@ def _length(item):
 # -- computing
 
 
-def _computed(chunks, make, options, progress):
+def _computed(chunks: Any, make: Make, options: Namespace, progress: Progress) -> Iterator[tuple[str, int, int]]:
     """Yields, in the order of the chunks, the results as one text, a number for the progress, and the bytes read."""
     if options.workers > 1:
         yield from _computed_by_workers(chunks, make, options)
@@ -131,17 +141,17 @@ def _computed(chunks, make, options, progress):
         yield _as_text(process(items, progress.update)), 0, position
 
 
-def _as_text(results):
+def _as_text(results: Iterable[str]) -> str:
     return "".join(f"{result}\n" for result in results)
 
 
-def _computed_by_workers(chunks, make, options):
+def _computed_by_workers(chunks: Any, make: Make, options: Namespace) -> Iterator[tuple[str, int, int]]:
     """The same, by several processes. Two chunks for each wait or are computed at a time: memory stays flat."""
     threads = str(max(1, (os.cpu_count() or 1) // options.workers))
     for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
         os.environ.setdefault(name, threads)  # which backends read when they are imported
     pool = ProcessPoolExecutor(options.workers, multiprocessing.get_context("spawn"), _begin_worker)
-    running = deque()
+    running: deque[tuple[Future[tuple[str, int]], int]] = deque()
     try:
         for items, position in chunks:
             running.append((pool.submit(_work, make, options, items), position))
@@ -156,29 +166,30 @@ def _computed_by_workers(chunks, make, options):
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _result(future, position):
+def _result(future: Future[tuple[str, int]], position: int) -> tuple[str, int, int]:
     return (*future.result(), position)
 
 
-def _begin_worker():
+def _begin_worker() -> None:
     """Ctrl-C reaches workers too, but the parent ends them; without a parent they end themselves."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _end_with_parent():
-    multiprocessing.parent_process().join()
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
     os._exit(1)
 
 
-_processes = {}  # of a worker: what it has made
+_processes: dict[Make, Process] = {}  # of a worker: what it has made
 
 
-def _work(make, options, items):
+def _work(make: Make, options: Namespace, items: list[Any]) -> tuple[str, int]:
     """The results of some items as one text, and a number for the progress."""
     if make not in _processes:
         _processes[make] = make(options)
-    counts = []
+    counts: list[int] = []
     return _as_text(_processes[make](items, counts.append)), sum(counts)
 
 
@@ -188,11 +199,11 @@ def _work(make, options, items):
 class Progress:
     """Shows the progress, the speed and the remaining time: a bar on a terminal, else one line per minute."""
 
-    def __init__(self, lines, title, counted):
+    def __init__(self, lines: Lines, title: str, counted: str) -> None:
         self._lines, self._title, self._counted = lines, title, counted
-        self._count, self._bar = 0, None
+        self._count = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Progress:
         from rich.progress import TaskProgressColumn, TextColumn
 
         from kcrf.progress_bars import bar
@@ -204,10 +215,10 @@ class Progress:
         self._bar.start()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._bar.stop()
 
-    def update(self, count, position=None):
+    def update(self, count: int, position: int | None = None) -> None:
         """Adds to what is counted; `position` is how far the lines are done."""
         now = time.monotonic()
         self._count += count
@@ -225,7 +236,7 @@ class Progress:
             print(f"kcrf {self._title}: {', '.join(parts)}", file=sys.stderr, flush=True)
 
 
-def _clock(seconds):
+def _clock(seconds: float) -> str:
     """A time as hours, minutes and seconds.
 
     >>> _clock(3725.4)

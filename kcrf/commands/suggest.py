@@ -4,65 +4,50 @@ import math
 import shutil
 import sys
 import tempfile
+from argparse import Namespace
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from kcrf.commands.model_input import add_model_options, add_standard_option, checked_input, checked_texts
-from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
+from kcrf.commands.model_input import STANDARD, add_model_options, checked_input, checked_texts
+from kcrf.commands.parsers import OVERWRITE, CommandParser, check_out, declare
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Progress
 
-_FORMATS = ("json", "doccano", "label-studio")
-_STRATEGIES = ("mean-entropy", "token-entropy", "sequence-entropy", "least-confidence")
 _DIGITS = 6
 
 
-def add_suggest(commands):
-    """Adds `kcrf suggest`."""
-    summary = "Suggest which texts to label next: those from whose labels a model would learn most, without duplicates."
-    add_command(commands, "suggest", summary, _add_options, _suggest)
+_EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. The texts of
+which the model is least certain come first. Each has the model's predictions, for annotators to correct.
+`kcrf train` reads the output, and the exports of doccano and Label Studio.
+
+examples:
+  kcrf suggest --model runs/people unlabeled.txt --train train.jsonl --count 200 --out next.jsonl
+  kcrf suggest --model runs/people unlabeled.txt --format label-studio --out next.json"""
+_OPTIONS = """
+--count N:100  How many texts to suggest. [%(default)s]
+--format {json,doccano,label-studio}:json  The output. json: an object per line, as `kcrf tag`, `kcrf segment --json`
+               and `kcrf classify` write it. doccano: JSONL to import into doccano. label-studio: a JSON array of tasks
+               with predictions, to import into Label Studio from a file that ends in .json. [%(default)s]
+--train FILE   The labeled texts, as `kcrf train` reads them: no text is suggested that is nearly one of them. [none]
+--strategy {mean-entropy,token-entropy,sequence-entropy,least-confidence}:mean-entropy  How uncertainty is measured.
+               mean-entropy: the entropy of the tag sequences per token. token-entropy: the mean entropy of the tags.
+               sequence-entropy: the entropy of the tag sequences, and least-confidence: minus the log probability of
+               the best one; both prefer long texts. [%(default)s]
+"""
 
 
-def _add_options(parser):
-    parser.epilog = (
-        "The input has one text per line, for a run of pos one sentence of tokens separated by spaces. The texts of\n"
-        "which the model is least certain come first. Each has the model's predictions, for annotators to correct.\n"
-        "`kcrf train` reads the output, and the exports of doccano and Label Studio.\n\n"
-        "examples:\n  kcrf suggest --model runs/people unlabeled.txt --train train.jsonl --count 200 --out next.jsonl\n"
-        "  kcrf suggest --model runs/people unlabeled.txt --format label-studio --out next.json"
-    )
-    parser.add_argument("--count", type=int, default=100, metavar="N", help="How many texts to suggest. [%(default)s]")
-    parser.add_argument(
-        "--format",
-        choices=_FORMATS,
-        default="json",
-        help="The output. json: an object per line, as `kcrf tag`, `kcrf segment --json` and `kcrf classify` "
-        "write it. doccano: JSONL to import into doccano. label-studio: a JSON array of tasks with predictions, to "
-        "import into Label Studio from a file that ends in .json. [%(default)s]",
-    )
-    parser.add_argument(
-        "--train",
-        metavar="FILE",
-        help="The labeled texts, as `kcrf train` reads them: no text is suggested that is nearly one of them. [none]",
-    )
-    parser.add_argument(
-        "--strategy",
-        choices=_STRATEGIES,
-        default=_STRATEGIES[0],
-        help="How uncertainty is measured. mean-entropy: the entropy of the tag sequences per token. token-entropy: "
-        "the mean entropy of the tags. sequence-entropy: the entropy of the tag sequences, and least-confidence: minus "
-        "the log probability of the best one; both prefer long texts. [%(default)s]",
-    )
-    add_standard_option(parser)
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser, _OPTIONS + STANDARD)
     add_model_options(parser)
-    parser.add_argument("--out", metavar="FILE", help="Where to write; a file that does not exist. [standard output]")
-    add_overwrite_option(parser)
+    declare(parser, "--out FILE  Where to write; a file that does not exist. [standard output]" + OVERWRITE)
 
 
-def _suggest(options):
+def run(options: Namespace) -> None:
     if options.count < 1:
         raise ValueError(f"--count must be at least 1. Received: {options.count}")
     if options.out:
@@ -90,7 +75,7 @@ def _suggest(options):
     _write(options, [_line(options, suggestion) for suggestion in chosen])
 
 
-def _check_count(chosen, total, options):
+def _check_count(chosen: int, total: int, options: Namespace) -> None:
     """Raises ValueError if no text was chosen, and prints a note if fewer were chosen than the user wants."""
     name = options.file or "<stdin>"
     if not total:
@@ -107,7 +92,7 @@ def _check_count(chosen, total, options):
         print_note(f"{name}: {chosen:,} texts instead of {options.count:,}: {reason}")
 
 
-def _write(options, lines):
+def _write(options: Namespace, lines: list[str]) -> None:
     """Writes the lines; for Label Studio, the elements of one array."""
     from kcrf.files import write_lines
 
@@ -124,7 +109,7 @@ def _write(options, lines):
 
 
 @contextmanager
-def _on_disk(lines):
+def _on_disk(lines: Lines) -> Iterator[Lines]:
     """A context with `Lines` that can be read twice: those of a pipe are copied to a temporary file."""
     if lines.source.seekable():
         yield lines
@@ -135,23 +120,23 @@ def _on_disk(lines):
         yield Lines(file, lines.name)
 
 
-class _Texts(Sequence):
+class _Texts(Sequence[Any]):
     """The texts of an input as a sequence that keeps only their offsets in the file in memory."""
 
-    def __init__(self, lines, options):
+    def __init__(self, lines: Lines, options: Namespace) -> None:
         from kcrf.tasks import task_of
 
         self._lines, self._offsets, self.name = lines, array("q"), lines.name
         self._first_offset, self._text_of = lines.source.tell(), _function_of_line(options)
         self._of_tokens = task_of(options.model_task).needs_tokens
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._offsets)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return map(self._text_of, checked_texts(_Named(self._recorded_lines(), self.name), self._of_tokens))
 
-    def _recorded_lines(self):
+    def _recorded_lines(self) -> Iterator[str]:
         """Yields the lines, and records their offsets."""
         position = self._lines.position
         for line in self._lines:
@@ -159,7 +144,7 @@ class _Texts(Sequence):
             yield line
             position = self._lines.position
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         from kcrf.corpora.lines import decode_lines
 
         self._lines.source.seek(self._offsets[index])
@@ -169,14 +154,14 @@ class _Texts(Sequence):
 class _Named:
     """An iterator with the name of its file."""
 
-    def __init__(self, lines, name):
+    def __init__(self, lines: Iterator[str], name: str) -> None:
         self._lines, self.name = lines, name
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return self._lines
 
 
-def _function_of_line(options):
+def _function_of_line(options: Namespace) -> Callable[[str], Any]:
     """The function from a line to a text, pair of texts or sentence, as the model takes it."""
     from kcrf.tasks import task_of
     from kcrf.tasks.tokens import sentence_of_tokens
@@ -187,7 +172,7 @@ def _function_of_line(options):
     return sentence_of_tokens if task.needs_tokens else str
 
 
-def _pair(line, name):
+def _pair(line: str, name: str) -> tuple[str, ...]:
     texts = tuple(line.split("\t"))
     if len(texts) != 2:
         raise ValueError(
@@ -197,7 +182,7 @@ def _pair(line, name):
     return texts
 
 
-def _labeled_texts(options):
+def _labeled_texts(options: Namespace) -> list[str]:
     """The texts of the file --train, which is read with the options of the training set of the run."""
     if options.train is None:
         return []
@@ -213,7 +198,7 @@ def _labeled_texts(options):
 # -- what is written
 
 
-def _line(options, suggestion):
+def _line(options: Namespace, suggestion: Any) -> str:
     """A line of the output: the text with its predictions, as `kcrf train` reads it or for an annotation tool."""
     from kcrf.corpora.classified import classified_line
     from kcrf.corpora.entities import entity_line
@@ -236,12 +221,12 @@ def _line(options, suggestion):
     return json_line({"text": text, "words": [span.text for span in found], **tags, **score})
 
 
-def _texts(text):
+def _texts(text: Any) -> Any:
     """A text and None, or a pair of texts."""
     return text if isinstance(text, tuple) else (text, None)
 
 
-def _pre_annotated(output_format, suggestion):
+def _pre_annotated(output_format: str, suggestion: Any) -> str:
     """A suggestion as an annotation tool imports it."""
     from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line, label_studio_task
 

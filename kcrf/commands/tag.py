@@ -1,54 +1,48 @@
 """kcrf tag: text in, its entities or the classes of its tokens out."""
 
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 from kcrf.commands.model_input import add_input_options, checked_input, checked_texts
-from kcrf.commands.parsers import add_command
+from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quick_import
-from kcrf.commands.streams import write_results
+from kcrf.commands.streams import Lines, Process, write_results
+
+if TYPE_CHECKING:
+    from kcrf.taggers import Span
+    from kcrf.tasks import Task
 
 
-def add_tag(commands):
-    """Adds `kcrf tag`."""
-    summary = "Recognize entities (ner), or predict a class for each token (pos): JSON lines or CoNLL columns out."
-    add_command(commands, "tag", summary, _add_options, _tag)
+_EPILOG = """The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;
+with --k-best also `alternatives`: the K most probable analyses, each with its probability. For pos, a JSON
+object has the tokens of a sentence, their tags, and the probabilities of these.
+
+examples:
+  echo 李雷住在上海。 | kcrf tag --model runs/people
+  kcrf tag --model runs/english --input conll test.conll > found.jsonl
+  echo Kim slept . | kcrf tag --model runs/pos --output conll"""
+_OPTIONS = """
+--input {text,tokens,conll}  The input. text: one text per line, which a word-level model splits into tokens. tokens:
+                      one sentence per line, tokens separated by spaces. conll: one token per line, in the first column,
+                      an empty line between sentences. [text for ner, tokens for pos]
+--output {json,conll}:json  The output. json: an object per sentence. conll: a token, a tab and its tag per line, an
+                      empty line after each sentence; needs tokens as the input. [%(default)s]
+--k-best K            Also list the K most probable analyses of each line. [no]
+--min-probability X   Return every entity with a posterior probability of at least X, between 0 and 1. Lower values
+                      favor recall. [the setting of the run]
+"""
 
 
-def _add_options(parser):
-    parser.epilog = (
-        "The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;\n"
-        "with --k-best also `alternatives`: the K most probable analyses, each with its probability. For pos, a JSON\n"
-        "object has the tokens of a sentence, their tags, and the probabilities of these.\n\n"
-        "examples:\n  echo 李雷住在上海。 | kcrf tag --model runs/people\n"
-        "  kcrf tag --model runs/english --input conll test.conll > found.jsonl\n"
-        "  echo Kim slept . | kcrf tag --model runs/pos --output conll"
-    )
-    parser.add_argument(
-        "--input",
-        choices=["text", "tokens", "conll"],
-        help="The input. text: one text per line, which a word-level model splits into tokens. tokens: "
-        "one sentence per line, tokens separated by spaces. conll: one token per line, in the first column, an empty "
-        "line between sentences. [text for ner, tokens for pos]",
-    )
-    parser.add_argument(
-        "--output",
-        choices=["json", "conll"],
-        default="json",
-        help="The output. json: an object per sentence. conll: a token, a tab and its tag per line, an empty line "
-        "after each sentence; needs tokens as the input. [%(default)s]",
-    )
-    parser.add_argument(
-        "--k-best", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"
-    )
-    parser.add_argument(
-        "--min-probability",
-        type=float,
-        metavar="X",
-        help="Return every entity with a posterior probability of at least X, between 0 and 1. Lower values favor "
-        "recall. [the setting of the run]",
-    )
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser, _OPTIONS)
     add_input_options(parser)
 
 
-def _tag(options):
+def run(options: Namespace) -> None:
     from kcrf.tasks import TASKS
 
     if options.min_probability is not None and not 0 < options.min_probability < 1:
@@ -60,7 +54,7 @@ def _tag(options):
         write_results(lines, _inputs(lines, options.input), make, options, in_blocks=options.output == "conll")
 
 
-def _check_formats(options, task):
+def _check_formats(options: Namespace, task: Task) -> None:
     """Sets the format of the input, and refuses options that the task of the model has no use for."""
     options.input = options.input or ("tokens" if task.needs_tokens else "text")
     for name in ("k_best", "min_probability"):
@@ -75,7 +69,7 @@ def _check_formats(options, task):
         raise ValueError("--k-best needs --output json. Received: --output conll")
 
 
-def _tagging(options):
+def _tagging(options: Namespace) -> Process:
     """The function that predicts a class for each token, for `write_results`."""
     from kcrf.corpora.tagged import tagged_line, tagged_lines
 
@@ -84,9 +78,9 @@ def _tagging(options):
 
         tagger = TokenTagger(options.opened or options.model)
 
-    def process(sentences, on_batch):
+    def process(sentences: list[Any], on_batch: Any) -> list[str]:
         tokens = [[s.text[start:end] for start, end in s.tokens] for s in sentences]
-        predictions = tagger.predict(sentences, options.batch_size, on_batch)
+        predictions: list[Any] = tagger.predict(sentences, options.batch_size, on_batch)
         labels = [[span.label for span in spans] for spans in predictions]
         if options.output == "conll":
             return ["".join(f"{line}\n" for line in tagged_lines(*pair)[:-1]) for pair in zip(tokens, labels)]
@@ -98,7 +92,7 @@ def _tagging(options):
     return process
 
 
-def _recognizing(options):
+def _recognizing(options: Namespace) -> Process:
     """The function that recognizes entities, for `write_results`."""
     from kcrf.corpora.entities import entity_line
 
@@ -107,7 +101,7 @@ def _recognizing(options):
 
         recognizer = EntityRecognizer(options.opened or options.model, options.min_probability)
 
-    def process(sentences, on_batch):
+    def process(sentences: list[Any], on_batch: Any) -> list[str]:
         predictions = recognizer.predict(sentences, options.batch_size, on_batch)
         if options.output == "conll":
             return [_columns(*pair) for pair in zip(sentences, predictions, strict=True)]
@@ -127,7 +121,7 @@ def _recognizing(options):
     return process
 
 
-def _columns(sentence, spans):
+def _columns(sentence: Any, spans: list[Span]) -> str:
     """The block of CoNLL lines for a `Sentence` with tokens."""
     from dataclasses import replace
 
@@ -137,11 +131,11 @@ def _columns(sentence, spans):
     return "".join(f"{line}\n" for line in lines[:-1])
 
 
-def _members(spans):
+def _members(spans: list[Span]) -> list[dict[str, Any]]:
     return [span.as_dict() for span in spans]
 
 
-def _inputs(lines, kind):
+def _inputs(lines: Lines, kind: str) -> Iterator[Any]:
     """The texts of an input: strings, or `Sentence`s if the input has tokens."""
     from kcrf.corpora.conll import read_conll_tokens
     from kcrf.tasks.tokens import sentence_of_tokens

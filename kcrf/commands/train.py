@@ -6,53 +6,44 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kcrf.commands.parsers import add_command, print_scores
+from kcrf.commands.parsers import CommandParser, print_scores
 from kcrf.commands.quiet import quiet_import
 
 Sources = dict[str, Any]
 _MANY_TOKENS = 200  # of one sentence: the file probably has no empty lines
 
 
-def add_train(commands: Any) -> None:
-    """Adds `kcrf train`."""
-    summary = (
-        "Train a tagger of words (cws), words with their classes (cws-pos), named entities (ner) or tokens (pos), or a "
-        "text classifier (classify)."
-    )
-    add_command(commands, "train", summary, _add_options, _train)
+_USAGE = """kcrf train --train FILE --out RUN_DIR [OPTION ...]
+       kcrf train --standard NAME=FILE --standard NAME=FILE --out RUN_DIR [OPTION ...]
+       kcrf train --resume RUN_DIR"""
+_EPILOG = """FILE is UTF-8 text. For cws: one sentence per line, words separated by spaces. For ner: CoNLL, one
+token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them, an
+export of doccano, Label Studio, Prodigy or brat, or a file of CLUENER or CMeEE. For pos and cws-pos: CoNLL,
+CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or today_NN. A tag ? is not known.
+For classify: one text and its label per line, or two texts and their label, in columns separated by tabs
+or commas, or JSON lines.
+
+Defaults are in square brackets. `kcrf train --help all` lists all options.
+
+examples:
+  kcrf train --train words.txt --out runs/words
+  kcrf train --task cws-pos --train tagged.txt --out runs/joint
+  kcrf train --standard pku=pku.txt --standard gsd=gsd.txt --out runs/both
+  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people
+  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert
+  kcrf train --task pos --train train.conllu --column XPOS --out runs/pos
+  kcrf train --task classify --train reviews.tsv --bert MiniLM-L6 --out runs/reviews
+  kcrf train --resume runs/people"""
 
 
-def _add_options(parser: Any) -> None:
+def add_options(parser: CommandParser) -> None:
     from kcrf.commands.training_options import COMMON, add_training_options
 
-    parser.common = COMMON
-    parser.usage = (
-        "kcrf train --train FILE --out RUN_DIR [OPTION ...]\n"
-        "       kcrf train --standard NAME=FILE --standard NAME=FILE --out RUN_DIR [OPTION ...]\n"
-        "       kcrf train --resume RUN_DIR"
-    )
-    parser.epilog = (
-        "FILE is UTF-8 text. For cws: one sentence per line, words separated by spaces. For ner: CoNLL, one\n"
-        "token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them, an\n"
-        "export of doccano, Label Studio, Prodigy or brat, or a file of CLUENER or CMeEE. For pos and cws-pos: CoNLL,\n"
-        "CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or today_NN. A tag ? is not known.\n"
-        "For classify: one text and its label per line, or two texts and their label, in columns separated by tabs\n"
-        "or commas, or JSON lines.\n\n"
-        "Defaults are in square brackets. `kcrf train --help all` lists all options.\n\n"
-        "examples:\n"
-        "  kcrf train --train words.txt --out runs/words\n"
-        "  kcrf train --task cws-pos --train tagged.txt --out runs/joint\n"
-        "  kcrf train --standard pku=pku.txt --standard gsd=gsd.txt --out runs/both\n"
-        "  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people\n"
-        "  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert\n"
-        "  kcrf train --task pos --train train.conllu --column XPOS --out runs/pos\n"
-        "  kcrf train --task classify --train reviews.tsv --bert MiniLM-L6 --out runs/reviews\n"
-        "  kcrf train --resume runs/people"
-    )
+    parser.common, parser.usage, parser.epilog = COMMON, _USAGE, _EPILOG
     add_training_options(parser)
 
 
-def _train(options: Namespace) -> None:
+def run(options: Namespace) -> None:
     from kcrf.commands.training_options import refuse_beside_resume, settings_and_sources
 
     if options.resume is not None:

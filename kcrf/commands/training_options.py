@@ -4,12 +4,19 @@ An option that is left out is None, so that `--resume` can refuse all that are g
 """
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
+from argparse import ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field
 from typing import Any
 
-from kcrf.commands.parsers import add_conll_options, add_fields_option, reading_arguments, refuse_data_options
+from kcrf.commands.parsers import (
+    CommandParser,
+    add_conll_options,
+    add_fields_option,
+    declare,
+    reading_arguments,
+    refuse_data_options,
+)
 from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.extension import extended_settings
 from kcrf.runs.options import Rule, condition_in_words, default_in_words, option_of, types_of
@@ -26,23 +33,49 @@ _READING = ("fields", "column", "repair", "strip_tags")
 _NOT_SETTINGS = (*_FILES, *_READING, "standard", "from_run", "out", "overwrite", "seeds")
 
 
-def add_training_options(parser: ArgumentParser) -> None:
+_FROM = (
+    "Start from the BERT of another run, instead of --bert FOLDER, without its head. For small data: train on a larger "
+    "task of a similar kind first. [none]"
+)
+_FILES_OF_STANDARDS = {
+    "standard": "The training data of one of several segmentation standards, instead of --train, once for each: one "
+    "model with a CRF for each standard on one encoder. Only for cws. [one standard]",
+    "valid": "Held-out data to choose the best epoch by; with --standard NAME=FILE, once for each standard that has "
+    "some. [a tenth of the training data, by --seed]",
+    "test": "Test data, scored once at the end; with --standard NAME=FILE, once for each standard that has some. "
+    "[none]",
+}
+_UNLABELED = """
+--unlabeled FILE  Unlabeled text that the teacher labels: one text per line, or two texts with a tab between them. Only
+                  with --teacher. [none]
+"""
+_RUN_FOLDER = """
+--out RUN_DIR     Folder for the model, its scores and the log.
+--overwrite       Replace the finished run in --out once the new one is finished. [no]
+--seeds K         Train K times, with --seed and the K - 1 seeds after it, into folders of RUN_DIR; print mean and
+                  deviation of the scores, name the runs that failed, and write a report. The same command continues
+                  after an interruption, and with --overwrite replaces runs of other settings or data. Without --valid
+                  each run holds out its own tenth. [one run]
+--resume RUN_DIR  Continue an interrupted run after its last epoch. Takes no other option.
+"""
+
+
+def add_training_options(parser: CommandParser) -> None:
     """Adds the options of `kcrf train` to its parser."""
     groups = add_settings(parser, FIELDS, RULES)
-    groups["BERT"].add_argument(
-        "--from",
-        dest="from_run",
-        metavar="RUN_DIR",
-        help="Start from the BERT of another run, instead of --bert FOLDER, without its head. For small data: train "
-        "on a larger task of a similar kind first. [none]",
-    )
-    _add_files(groups["data"])
-    add_fields_option(groups["data"])
-    add_conll_options(groups["data"])
-    _add_run_folder(groups["data"])
+    groups["BERT"].add_argument("--from", dest="from_run", metavar="RUN_DIR", help=_FROM)
+    data = groups["data"]
+    declare(data, "--train FILE  The training data.")
+    for name, help in _FILES_OF_STANDARDS.items():
+        metavar = "NAME=FILE" if name == "standard" else "FILE"
+        data.add_argument(f"--{name}", action="append", metavar=metavar, help=help)
+    declare(data, _UNLABELED)
+    add_fields_option(data)
+    add_conll_options(data)
+    declare(data, _RUN_FOLDER, off=None)
 
 
-def add_settings(parser: ArgumentParser, settings: Fields, rules: Sequence[Rule]) -> dict[str, Any]:
+def add_settings(parser: CommandParser, settings: Fields, rules: Sequence[Rule]) -> dict[str, Any]:
     """Adds an option for each dataclass field with an `Option`. Returns the groups by title."""
     groups: dict[str, Any] = {}
     for setting in settings.values():
@@ -54,61 +87,6 @@ def add_settings(parser: ArgumentParser, settings: Fields, rules: Sequence[Rule]
         flag = _flag(setting.name)
         groups[title].add_argument(flag, dest=setting.name, default=None, **_arguments(setting, rules))
     return groups
-
-
-def _add_files(data: Any) -> None:
-    """Adds the options for the files with the data."""
-    data.add_argument("--train", metavar="FILE", help="The training data.")
-    data.add_argument(
-        "--standard",
-        action="append",
-        metavar="NAME=FILE",
-        help="The training data of one of several segmentation standards, instead of --train, once for each: one model "
-        "with a CRF for each standard on one encoder. Only for cws. [one standard]",
-    )
-    data.add_argument(
-        "--valid",
-        action="append",
-        metavar="FILE",
-        help="Held-out data to choose the best epoch by; with --standard NAME=FILE, once for each standard that has "
-        "some. [a tenth of the training data, by --seed]",
-    )
-    data.add_argument(
-        "--test",
-        action="append",
-        metavar="FILE",
-        help="Test data, scored once at the end; with --standard NAME=FILE, once for each standard that has some. "
-        "[none]",
-    )
-    data.add_argument(
-        "--unlabeled",
-        metavar="FILE",
-        help="Unlabeled text that the teacher labels: one text per line, or two texts with a tab between them. Only "
-        "with --teacher. [none]",
-    )
-
-
-def _add_run_folder(data: Any) -> None:
-    """Adds the options on the folder of the run, or of several runs."""
-    data.add_argument("--out", metavar="RUN_DIR", help="Folder for the model, its scores and the log.")
-    data.add_argument(
-        "--overwrite",
-        action="store_true",
-        default=None,
-        help="Replace the finished run in --out once the new one is finished. [no]",
-    )
-    data.add_argument(
-        "--seeds",
-        type=int,
-        metavar="K",
-        help="Train K times, with --seed and the K - 1 seeds after it, into folders of RUN_DIR; print mean and "
-        "deviation of the scores, name the runs that failed, and write a report. The same command continues after an "
-        "interruption, and with --overwrite replaces runs of other settings or data. Without --valid each run holds "
-        "out its own tenth. [one run]",
-    )
-    data.add_argument(
-        "--resume", metavar="RUN_DIR", help="Continue an interrupted run after its last epoch. Takes no other option."
-    )
 
 
 def _flag(name: str) -> str:
