@@ -15,8 +15,8 @@ _NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "comma
 
 
 @contextmanager
-def open_output(options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes], int]]:
-    """A context with the file to write to, and the number of results that it already has.
+def open_output(options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes] | None, int]]:
+    """A context with the file to write to, None if all is written, and the number of results that it already has.
 
     Results are written to a file next to --out whose name ends in `.part`, which replaces --out when all are written.
     After an interruption, --resume continues this file.
@@ -44,12 +44,16 @@ def open_output(options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes], int]
 
 
 @contextmanager
-def _part_of(path: Path, options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes], int]]:
+def _part_of(path: Path, options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes] | None, int]]:
     part, note = path.with_name(f"{path.name}.part"), path.with_name(f"{path.name}.part.json")
-    if path.exists() and not options.overwrite:
-        reason = f": it is complete, without {part.name}" if options.resume else ""
-        raise FileExistsError(f"{path}: the file exists{reason}; --overwrite replaces it")
     existed = part.exists()
+    if path.exists() and not options.overwrite and not (options.resume and existed):
+        if not options.resume:
+            raise FileExistsError(f"{path}: the file exists; --overwrite replaces it")
+        with open(path, "rb") as complete:
+            count, _ = _whole_results(complete, in_blocks)
+        yield None, count
+        return
     resumes = existed and options.resume
     with open(part, "r+b" if existed else "wb") as file:
         if not try_lock(file):

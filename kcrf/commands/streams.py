@@ -16,11 +16,13 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from kcrf.commands.outputs import open_output
 from kcrf.commands.parsers import OVERWRITE, CommandParser, declare
+from kcrf.progress_bars import print_note
 
 _ITEMS, _CHARACTERS = 1000, 200_000  # of a chunk, at most, but for one long text
 _SECONDS = 60  # between two lines of progress where standard error is no terminal
@@ -102,11 +104,22 @@ def write_results(
     with open_output(options, in_blocks) as (file, written):
         if sum(1 for _ in islice(items, written)) < written:
             raise ValueError(f"--resume needs the same input. Received: fewer texts than {options.out} has results")
+        if file is None:
+            _check_complete(options.out, items)
+            return
         with Progress(lines, options.command, counted) as progress:
             for text, count, position in _computed(_chunks(items, lines), make, options, progress):
                 file.write(text.encode("utf-8"))
                 file.flush()
                 progress.update(count, position)
+
+
+def _check_complete(out: str, items: Iterator[Any]) -> None:
+    """Raises FileExistsError if there are more items than a complete file has results."""
+    if any(True for _ in items):
+        reason = f"it is complete, without {Path(out).name}.part, and the input has more texts"
+        raise FileExistsError(f"{out}: the file exists: {reason}; --overwrite replaces it")
+    print_note(f"{out}: complete; nothing is left to resume")
 
 
 def _chunks(items: Iterable[Any], lines: Lines) -> Iterator[tuple[list[Any], int]]:

@@ -8,7 +8,7 @@ from typing import Any
 from kcrf.export.html_page import html_page
 from kcrf.files import write_aside
 from kcrf.readers import SubwordReader
-from kcrf.runs.exported import write_linear_file
+from kcrf.runs.exported import with_hash, write_linear_file
 from kcrf.runs.names import BERT_CONFIG, CONFIG, TOKENIZER, VOCABULARY
 from kcrf.runs.setup import Setup
 from kcrf.taggers.open_model import is_linear, open_model, open_run
@@ -60,7 +60,8 @@ def export_model(
     if format == "onnx":
         from kcrf.export.onnx_file import onnx_file
 
-        content = onnx_file(network, setup.config, _texts_of(setup), int8).SerializeToString()
+        texts = _texts_of(setup)
+        content = with_hash(lambda more: onnx_file(network, setup.config, texts | more, int8).SerializeToString())
         write_aside(Path(path), lambda aside: aside.write_bytes(content))
         return
     from kcrf.export.saved_model import classifier_function, tagger_function, write_saved_model

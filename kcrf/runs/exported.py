@@ -7,10 +7,12 @@ A linear model is a `.npz` file, any other model an ONNX file. The file, or its 
     vectors.json        the words of the word vectors, if the model has any
     labels              a JSON list of the tags or labels, in the order of their numbers
     transitions         for a tagger: a JSON matrix, from row to column, from which probabilities are computed
+    sha256              of an ONNX file: its own hash, see `with_hash`
 """
 
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,11 @@ import numpy as np
 
 from kcrf.extras import needs_extra
 from kcrf.files import parse_json, read_arrays, write_aside
-from kcrf.runs.config_file import StoredRun, read_stored_run
+from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import CONFIG
-from kcrf.runs.settings import Settings
 
 _LINEAR = ".npz"
+_HASH, _NO_HASH = "sha256", b"kcrf" * 16  # in the metadata of an ONNX file, and in the place of the hash for hashing
 
 
 def is_exported(path: str | os.PathLike[str]) -> bool:
@@ -35,12 +37,8 @@ def open_exported(path: str | os.PathLike[str]) -> "LinearFile | ExportedFile":
     return LinearFile(path) if Path(path).suffix.lower() == _LINEAR else ExportedFile(path)
 
 
-class _FileOfTexts:
-    """Base of the classes for exported files: reads from the texts in one file what `RunFolder` reads from its files.
-
-    Attributes:
-        path: The file.
-    """
+class _FileOfTexts(ModelFiles):
+    """Base of the exported files: reads from the texts in one file what `RunFolder` reads from its files."""
 
     _texts: Mapping[str, str]
 
@@ -50,11 +48,9 @@ class _FileOfTexts:
             raise FileNotFoundError(f"{path}: no such file")
 
     def file(self, name: str) -> str:
-        """The name of a text in error messages."""
         return f"{self.path}: {name}"
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Parses the JSON object in a text of the file."""
         return self._read(name, dict)
 
     def _read(self, name: str, kind: type) -> Any:
@@ -63,16 +59,7 @@ class _FileOfTexts:
             raise ValueError(f"{self.path}: needs {name} in its metadata. Received: {sorted(self._texts)}")
         return parse_json(self.file(name), self._texts[name], kind)
 
-    def read_config(self) -> StoredRun:
-        """As `RunFolder.read_config`."""
-        return read_stored_run(self.file(CONFIG), self.read_json(CONFIG))
-
-    def read_settings(self) -> Settings:
-        """As `RunFolder.read_settings`."""
-        return self.read_config().user
-
     def read_vocab(self) -> dict[str, int]:
-        """As `RunFolder.read_vocab`."""
         return self.read_json("vocab.json")
 
     def read_vectors(self) -> dict[str, np.ndarray]:
@@ -111,6 +98,13 @@ class ExportedFile(_FileOfTexts):
         if CONFIG not in self._texts:
             raise ValueError(f"{path}: needs a model that `kcrf export` wrote. Received: another ONNX file")
 
+    def check_weights(self) -> None:
+        expected = self._texts.get(_HASH)
+        content = self.path.read_bytes() if expected else b""
+        if expected and hashlib.sha256(content.replace(expected.encode(), _NO_HASH, 1)).hexdigest() != expected:
+            reason = f"its SHA-256 is another than {_HASH} in its metadata: it is damaged, or was changed"
+            raise ValueError(f"{self.path}: cannot be read as a file of `kcrf export` ({reason}). Export it again")
+
     def __reduce__(self) -> tuple[Any, ...]:
         return ExportedFile, (self.path.absolute(),)
 
@@ -139,9 +133,18 @@ class LinearFile(_FileOfTexts):
         names = [name for name in self._arrays if name.endswith(".json")]
         self._texts = {name: self._arrays.pop(name).tobytes().decode("utf-8", "surrogatepass") for name in names}
 
+    def check_weights(self) -> None:
+        """The archive has a checksum of each array, which is checked where it is read."""
+
     def read_arrays(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of the model, a dict; `name` is ignored."""
         return self._arrays
+
+
+def with_hash(content: Callable[[dict[str, str]], bytes]) -> bytes:
+    """The bytes of an ONNX file with its hash: `content` makes them with the metadata that it is given."""
+    data = content({_HASH: _NO_HASH.decode()})
+    return data.replace(_NO_HASH, hashlib.sha256(data).hexdigest().encode(), 1)
 
 
 def write_linear_file(path: str | os.PathLike[str], texts: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> None:

@@ -1,7 +1,7 @@
 """Reads run folders: the model, the configuration and the results of a training run. Imports no Keras.
 
     config.json         format, version of kcrf, settings of the user, configuration of the run, origin and fingerprint
-                        of the data
+                        of the data, and, once the run is complete, the hash of model.weights.h5
     vectors.npz         word vectors, if the model has any
     vocabulary.json     characters and bigrams in the order of their numbers, and the lexicon; for word-level models,
                         words, characters, shapes and affixes; with a BERT, vocab.txt and bert_config.json instead
@@ -26,15 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.files import read_arrays, read_json
-from kcrf.runs.config_file import StoredRun, read_stored_run
+from kcrf.files import read_arrays, read_json, sha256_of
+from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import CONFIG, SCORES, STATE, TEACHER, VECTORS, VOCAB, WEIGHTS
 from kcrf.runs.replacement import current_folder, has_new_run, is_complete, new_folder
-from kcrf.runs.settings import Settings
 from kcrf.tokenizers import load_vocab
 
 
-class RunFolder:
+class RunFolder(ModelFiles):
     """Reads a run folder; `kcrf.runs.RunWriter` writes one.
 
     Args:
@@ -64,25 +63,13 @@ class RunFolder:
         """The path of a file of the run. The file need not exist."""
         return self.path / name
 
-    def read_config(self) -> StoredRun:
-        """The `StoredRun` in `config.json`: the settings of the user, and the configuration that ran."""
-        path = self.existing(CONFIG)
-        return read_stored_run(path, read_json(path))
-
-    def read_settings(self) -> Settings:
-        """The `Settings` of the user."""
-        return self.read_config().user
-
     def read_json(self, name: str) -> dict[str, Any]:
-        """The plain values in a file of the run."""
         return read_json(self.existing(name))
 
     def read_vocab(self) -> dict[str, int]:
-        """The vocabulary of the run's BERT, a dict from token to number."""
         return load_vocab(self.existing(VOCAB))
 
     def read_vectors(self) -> dict[str, np.ndarray]:
-        """The word vectors of the model, a dict of arrays."""
         return self.read_arrays(VECTORS)
 
     def existing(self, name: str) -> Path:
@@ -97,6 +84,12 @@ class RunFolder:
         """At most three runs in a folder of runs, or the run that contains a file."""
         configs = [self.path.with_name(CONFIG)] if self.path.is_file() else sorted(self.path.glob(f"*/{CONFIG}"))
         return [str(config.parent) for config in configs[:3] if config.is_file()]
+
+    def check_weights(self) -> None:
+        expected, path = self.read_json(CONFIG).get("weights"), self.file(WEIGHTS)
+        if expected is not None and path.is_file() and sha256_of(path) != expected:
+            reason = f"their SHA-256 is another than in {CONFIG}: the file is damaged, or was replaced"
+            raise ValueError(f"{path}: cannot be read as the weights of this run ({reason}). Copy or train it again")
 
     def load_weights(self, model: Any) -> None:
         """Loads the weights into a Keras model with the same settings."""

@@ -71,6 +71,7 @@ def load_setup(folder: ModelFiles) -> Setup:
         raise ValueError(f"{folder.file(name)}: {error}") from None
     if run.config.model.vectors is not None:
         reader = reader.with_vectors(_read_vectors(folder))
+    folder.check_weights()
     return Setup(run, reader)
 
 

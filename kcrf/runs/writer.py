@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.corpora import Example, Sentence
-from kcrf.files import read_json, write_aside
+from kcrf.files import read_json, sha256_of, write_aside
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
@@ -96,8 +96,9 @@ class RunWriter(RunFolder):
         settle(home)
 
     def save_config(self, run: StoredRun) -> None:
-        """Writes `config.json`, which makes the folder a run."""
-        self.save_json(CONFIG, run.to_json())
+        """Writes `config.json`, which makes the folder a run, with the hash of the weights, if there are any."""
+        weights = self.file(WEIGHTS)
+        self.save_json(CONFIG, run.to_json() | ({"weights": sha256_of(weights)} if weights.is_file() else {}))
 
     def save_weights(self, model: Any) -> None:
         """Writes the weights of a Keras model."""

@@ -62,8 +62,13 @@ def test_an_unfinished_output_is_resumed_or_replaced_and_nothing_else(folder, ca
     command = [*COMMANDS["segment"].split(), "--out", "out"]
     assert main([*command, "--resume"]) == 0  # there is nothing to resume: it begins
     whole = (folder / "out").read_text(encoding="utf-8")
-    assert main([*command, "--resume"]) == 2  # complete
-    assert "out: the file exists: it is complete, without out.part" in capsys.readouterr().err
+    assert main([*command, "--resume"]) == 0  # complete
+    assert "out: complete; nothing is left to resume" in capsys.readouterr().err
+    assert (folder / "out").read_text(encoding="utf-8") == whole and not [*folder.glob("out.*")]
+    (folder / "out").write_text(whole.partition("\n")[2], encoding="utf-8")  # of another input
+    assert main([*command, "--resume"]) == 2
+    assert "out: the file exists: it is complete, without out.part, and the input has more" in capsys.readouterr().err
+    (folder / "out").write_text(whole, encoding="utf-8")
     (folder / "out").rename(folder / "out.part")
     (folder / "out.part.json").write_text(json.dumps({"command": "tag"}))
     assert main(command) == 2

@@ -360,6 +360,11 @@ def test_wrong_files_are_named(words, tmp_path):
     (tmp_path / "text.onnx").write_text("no model")
     with pytest.raises(ValueError, match="text.onnx: cannot be read as an ONNX file"):
         WordSegmenter(tmp_path / "text.onnx")
+    content = path.read_bytes()
+    for place in range(len(content) // 8, len(content), len(content) // 8):  # a bit that onnxruntime may not notice
+        (tmp_path / "bit.onnx").write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(ValueError, match="bit.onnx: "):
+            WordSegmenter(tmp_path / "bit.onnx")
     with pytest.raises(ValueError, match="words.onnx: needs a run of --task ner. Received: one of --task cws"):
         EntityRecognizer(path)
     with pytest.raises(ValueError, match="`path` must end in .onnx. Received: .*words.bin"):

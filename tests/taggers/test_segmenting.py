@@ -411,6 +411,11 @@ def test_a_run_folder_that_misses_a_file_names_it(trained, tmp_path, missing):
 @pytest.mark.once
 def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
     copy = shutil.copytree(trained / "run", tmp_path / "run")
+    weights = bytearray((copy / "model.weights.h5").read_bytes())
+    weights[-len(weights) // 3] ^= 1  # a bit that HDF5 does not notice
+    (copy / "model.weights.h5").write_bytes(weights)
+    with pytest.raises(ValueError, match="model.weights.h5: cannot be read as the weights of this run .*SHA-256"):
+        load_tagger(copy)
     (copy / "model.weights.h5").write_bytes(b"nonsense")
     with pytest.raises(ValueError, match="model.weights.h5: cannot be read as the weights of this run"):
         load_tagger(copy)
