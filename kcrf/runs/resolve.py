@@ -7,7 +7,7 @@ from typing import Any
 from kcrf.rates import suggest_lr_multiplier
 from kcrf.runs.model_config import ModelConfig
 from kcrf.runs.settings import FIELDS, Settings
-from kcrf.runs.stages import STAGES, AugmentationConfig, StageConfig
+from kcrf.runs.stages import STAGES, AugmentationConfig, IncompleteConfig, StageConfig
 from kcrf.runs.training_config import DataConfig, OptimizerConfig, TrainingConfig
 from kcrf.tasks import DataFacts, Task, task_of
 
@@ -30,6 +30,9 @@ WIDE_FROM = 2500  # windows
 COPIES, COPIES_UP_TO = 3, 1000  # augmented copies of each sentence, up to this number of sentences
 
 
+Stages = tuple[StageConfig, ...]
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """The complete configuration of a run.
@@ -46,7 +49,7 @@ class RunConfig:
     model: ModelConfig
     optimizer: OptimizerConfig
     training: TrainingConfig
-    stages: tuple[StageConfig, ...]
+    stages: Stages
     facts: DataFacts
     temperature: Any = 1.0
 
@@ -104,83 +107,84 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
     """
     if facts.windows < 1:
         raise ValueError(f"`windows` must be positive. Received: {facts.windows}")
-    data, model, optimizer = resolve_data(user, facts), user.part(ModelConfig), user.part(OptimizerConfig)
+    data, model, optimizer, training, *stages = user.parts()
+    data = _with_facts(data, facts)
+    used = _stages(stages, data, model, training, facts)
     if model.encoder == "linear":
-        optimizer = _optimizer_of_linear(user, facts.windows, data)
-        training = _training_of_linear(user.part(TrainingConfig), facts, optimizer.solver)
+        optimizer = _optimizer_of_linear(optimizer, training, data, facts.windows)
+        training = _training_of_linear(training, facts, optimizer.solver)
+    elif training.steps is not None:
+        training = replace(training, epochs=math.ceil(training.steps / facts.steps))
     else:
-        training = _training(user, facts, data.units)
-    weight = _linear_weight(user, model)
-    training = replace(training, metric=training.metric or facts.metric, linear_weight=weight)
+        training = _training(training, facts, *_updates(model, data, used))
+    weight = _linear_weight(model, training.linear_weight, data, used)
     multiplier = model.crf_lr_multiplier
     if isinstance(multiplier, str):  # "auto"
-        rate, epochs = optimizer.learning_rate or 0.0, training.epochs or 0  # numbers by now
-        multiplier = suggest_lr_multiplier(rate, epochs * facts.steps)
+        multiplier = suggest_lr_multiplier(optimizer.learning_rate, training.epochs * facts.steps)
     width = model.width or (WIDE if facts.windows >= WIDE_FROM else NARROW)
+    batch_size = training.batch_size or _batch_size(facts.windows)
     model = replace(model, crf_lr_multiplier=multiplier, width=width)
-    return RunConfig(data, model, optimizer, training, resolve_stages(user, facts), facts)
+    metric = training.metric or facts.metric
+    training = replace(training, metric=metric, linear_weight=weight, batch_size=batch_size)
+    return RunConfig(data, model, optimizer, training, used, facts)
 
 
-def resolve_stages(user: Settings, facts: DataFacts) -> tuple[StageConfig, ...]:
-    """The stages that take part. Small datasets of characters get augmented copies if the user does not decide.
-
-    `benchmarks/linear.py` measures these copies. Models of English words lose by them, and larger datasets do not gain.
-    """
-    stages = [user.part(stage) for stage in STAGES]
-    augmentation, by = user.part(AugmentationConfig), task_of(user.task).augment_by
-    is_new = user.bert is None and user.epochs is None and user.steps is None and not user.continues
-    is_small = resolve_data(user, facts).units == "characters" and 0 < facts.items <= COPIES_UP_TO
-    if augmentation.augment is None and by and is_new and is_small and not user.incomplete:
-        stages[STAGES.index(AugmentationConfig)] = replace(augmentation, augment=COPIES, augment_by=by)
-    return tuple(stage for stage in stages if stage.is_used)
-
-
-def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:
+def _with_facts(data: DataConfig, facts: DataFacts) -> DataConfig:
     """The settings of the data. Types, labels, units and standards that the user has not set are those of the facts."""
-    data = user.part(DataConfig)
     chosen = {name: getattr(data, name) or getattr(facts, name) for name in ("types", "labels", "units", "standards")}
     return replace(data, **chosen)
 
 
-def _training(user: Settings, facts: DataFacts, units: str | None) -> TrainingConfig:
-    """The settings of training, with the number of epochs, the batch size and the patience."""
-    training = user.part(TrainingConfig)
-    batch_size = batch_size_for(training, facts.windows)
-    epochs, patience = training.epochs, training.patience
-    if training.steps is not None:
-        epochs = math.ceil(training.steps / facts.steps)
-    elif epochs is None:
-        steps = math.ceil(facts.windows / batch_size)
-        updates, most = _updates(user, units)
-        epochs = min(max(FEWEST_EPOCHS, round(updates / steps)), most)
-        patience = patience or min(max(PATIENCE, math.ceil(PATIENCE_STEPS / steps)), MOST_PATIENCE)
-    return replace(training, epochs=epochs, patience=patience, batch_size=batch_size)
+def _stages(
+    stages: list[Any], data: DataConfig, model: ModelConfig, training: TrainingConfig, facts: DataFacts
+) -> Stages:
+    """The stages that take part. Small datasets of characters get augmented copies if the user does not decide.
+
+    `benchmarks/linear.py` measures these copies. Models of English words lose by them, and larger datasets do not gain.
+    """
+    number, by = STAGES.index(AugmentationConfig), task_of(data.task).augment_by
+    is_new = model.bert is None and training.epochs is None and training.steps is None
+    is_whole = not any(stage.continues or isinstance(stage, IncompleteConfig) for stage in stages if stage.is_used)
+    is_small = data.units == "characters" and 0 < facts.items <= COPIES_UP_TO
+    if stages[number].augment is None and by and is_new and is_whole and is_small:
+        stages[number] = replace(stages[number], augment=COPIES, augment_by=by)
+    return tuple(stage for stage in stages if stage.is_used)
 
 
-def _updates(user: Settings, units: str | None) -> tuple[int, int]:
+def _training(training: TrainingConfig, facts: DataFacts, updates: int, most: int) -> TrainingConfig:
+    """The settings of training, with the epochs that make about so many updates, and with the patience."""
+    if training.epochs is not None:
+        return training
+    steps = math.ceil(facts.windows / (training.batch_size or _batch_size(facts.windows)))
+    epochs = min(max(FEWEST_EPOCHS, round(updates / steps)), most)
+    patience = min(max(PATIENCE, math.ceil(PATIENCE_STEPS / steps)), MOST_PATIENCE)
+    return replace(training, epochs=epochs, patience=training.patience or patience)
+
+
+def _updates(model: ModelConfig, data: DataConfig, stages: Stages) -> tuple[int, int]:
     """About how many updates training should make, and the highest number of epochs."""
-    if user.bert is not None:
+    if model.bert is not None:
         return STEPS_OF_BERT, MOST_EPOCHS_OF_BERT
-    updates = STEPS_OF_WORDS if units == "words" else STEPS
-    return (max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED) if user.continues else (updates, MOST_EPOCHS)
+    updates = STEPS_OF_WORDS if data.units == "words" else STEPS
+    if any(stage.continues for stage in stages):
+        return max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED
+    return updates, MOST_EPOCHS
 
 
-def linear_solver(user: Settings, windows: int, tags: int) -> str:
-    """The solver of a linear model, "lbfgs" or "adagrad", by the user's settings or by the size of the data."""
-    if user.solver is not None:
-        return user.solver
-    in_steps = any(value is not None for value in (user.learning_rate, user.batch_size))
-    return "adagrad" if user.l2 is None and (in_steps or windows * tags > LBFGS_UP_TO) else "lbfgs"
-
-
-def _optimizer_of_linear(user: Settings, windows: int, data: DataConfig) -> OptimizerConfig:
+def _optimizer_of_linear(
+    optimizer: OptimizerConfig, training: TrainingConfig, data: DataConfig, windows: int
+) -> OptimizerConfig:
     """The settings of the optimizer of a linear model, with the solver, its learning rate and its penalties."""
-    optimizer, solver = user.part(OptimizerConfig), linear_solver(user, windows, len(data.tag_scheme()))
-    adagrad = task_of(data.task).adagrad
+    adagrad, solver = task_of(data.task).adagrad, optimizer.solver
+    if solver is None:
+        in_steps = optimizer.learning_rate is not None or training.batch_size is not None
+        is_large = windows * len(data.tag_scheme()) > LBFGS_UP_TO
+        solver = "adagrad" if optimizer.l2 is None and (in_steps or is_large) else "lbfgs"
     defaults: dict[str, Any] = {"learning_rate": adagrad["learning_rate"], "l1": adagrad["l1"], "l2": 0.0}
     if solver == "lbfgs":
         defaults.update(zip(("l1", "l2"), PENALTIES["words" if data.units == "words" else "characters"], strict=True))
-    return replace(optimizer, solver=solver, **{n: value for n, value in defaults.items() if getattr(user, n) is None})
+    chosen = {name: value for name, value in defaults.items() if getattr(optimizer, name) is None}
+    return replace(optimizer, solver=solver, **chosen)
 
 
 def _training_of_linear(training: TrainingConfig, facts: DataFacts, solver: str | None) -> TrainingConfig:
@@ -204,21 +208,20 @@ def _training_of_linear(training: TrainingConfig, facts: DataFacts, solver: str 
     )
 
 
-def _linear_weight(user: Settings, model: ModelConfig) -> float | str:
+def _linear_weight(model: ModelConfig, weight: Any, data: DataConfig, stages: Stages) -> float | str:
     """The weight of a linear model in the average with the network, or "auto"."""
     if not model.ngrams or model.head != "crf" or model.encoder == "linear":
         return 0.0
-    if user.linear_weight is not None:
-        return user.linear_weight
-    if user.continues or user.teacher_temperature not in (None, 1):
+    if weight is not None:
+        return weight
+    if any(stage.continues or stage.soft_targets and stage.soft_targets[1] != 1 for stage in stages):
         return 0.0  # a linear model of the new sentences knows no old types, and learns at temperature 1
-    return task_of(user.task).linear_weight
+    return task_of(data.task).linear_weight
 
 
-def batch_size_for(training: TrainingConfig, windows: int) -> int:
-    """The batch size in windows: the user's, or the largest that leaves an epoch 100 updates, or the smallest."""
-    enough = (size for size in BATCH_SIZES if windows >= size * STEPS_OF_AN_EPOCH)
-    return training.batch_size or max(enough, default=BATCH_SIZES[0])
+def _batch_size(windows: int) -> int:
+    """The largest batch size, in windows, that leaves an epoch 100 updates, or the smallest."""
+    return max((size for size in BATCH_SIZES if windows >= size * STEPS_OF_AN_EPOCH), default=BATCH_SIZES[0])
 
 
 def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:

@@ -44,8 +44,9 @@ RULES = (
     Rule("incomplete", "extend", GIVEN, is_refused=True),
 )
 PARTS = (DataConfig, ModelConfig, OptimizerConfig, TrainingConfig)
-_PART_OF: dict[str, type[Any]] = {setting.name: part for part in (*PARTS, *STAGES) for setting in fields(part)}
-FIELDS = {setting.name: setting for part in (*PARTS, *STAGES) for setting in fields(part)}
+_ALL: tuple[type[Any], ...] = (*PARTS, *STAGES)
+_PART_OF = {setting.name: part for part in _ALL for setting in fields(part)}
+FIELDS = {setting.name: setting for part in _ALL for setting in fields(part)}
 Part = TypeVar("Part")
 
 if TYPE_CHECKING:  # `Settings` takes the fields of its parts as keywords, and has them as attributes
@@ -143,10 +144,14 @@ class Settings(_Flat):
         """All settings by name, with the defaults that depend on the task, the head and the BERT."""
         return with_defaults(FIELDS.values(), self._flat(), self.kind)
 
+    def parts(self) -> tuple[Any, ...]:
+        """The data, the model, the optimizer, the training, and all stages, with the defaults as in `values`."""
+        values = self.values()
+        return tuple(part(**{setting.name: values[setting.name] for setting in fields(part)}) for part in _ALL)
+
     def part(self, part: type[Part]) -> Part:
         """A part of the settings, such as `ModelConfig`, with the defaults as in `values`."""
-        values = self.values()
-        return part(**{setting.name: values[setting.name] for setting in fields(part)})  # type: ignore[arg-type]
+        return self.parts()[_ALL.index(part)]
 
     def said(self) -> dict[str, Any]:
         """The settings that differ from their defaults, by name."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kcrf.corpora import Example, read_classified, sample
+from kcrf.corpora import Example, read_classified
 from kcrf.corpora.classified import (
     as_number,
     check_spellings,
@@ -27,6 +27,7 @@ from kcrf.readers import Reader
 from kcrf.readers.units import with_copies
 from kcrf.readers.windows import SEPARATOR
 from kcrf.tasks.errors import SettingError, check_same_texts
+from kcrf.tasks.forms import items_of
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
 
 _FEW_LABELS = 20  # at most so many labels may occur once; more may mean that the column of labels is wrong
@@ -39,15 +40,9 @@ class Classification(Task):
     output: Literal["tags", "label"] = "label"
     items = "texts"
     command = "classify"
-    needs_tokens = False
-    has_word_classes = False
-    is_extensible = False
     settings = frozenset({"augment", "max_length", "metric", "pool"})
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     adagrad: Mapping[str, float] = {}
-    linear_weight = 0.0
-    without_lexicon = 0.0
-    augment_by: str | None = None
     choices: Mapping[str, tuple[Any, ...]] = {
         "head": ("softmax",),
         "lexicon": (False,),
@@ -66,7 +61,8 @@ class Classification(Task):
     def read_unlabeled_line(self, line: str) -> Any:
         return tuple(line.split("\t")) if "\t" in line else line
 
-    def check(self, name: str, items: Sequence[Any]) -> Items:
+    def check(self, name: str, items: Any) -> Items:
+        items = items_of(self.name, name, items)
         if not len(items):
             raise ValueError(f"`{name}` needs at least one text with its label. Received: none")
         return [_as_example(name, number, item) for number, item in enumerate(items, 1)]
@@ -79,10 +75,6 @@ class Classification(Task):
 
     def labels_to_balance(self, items: list[Any]) -> list[str] | None:
         return recurring([example.label for example in items])
-
-    def hold_out(self, items: list[Any], seed: int) -> tuple[Items, Items]:
-        train_size = len(items) - max(1, len(items) // 10)
-        return sample(items, train_size, seed, self.labels_to_balance(items))
 
     def vocabulary_text(self, example: Any) -> str:
         text, text_b = example.texts if isinstance(example, Example) else example

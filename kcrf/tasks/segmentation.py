@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,13 +40,13 @@ class Segmentation(Task):
     def file_lines(self, items: Items) -> list[str]:
         return [" ".join(words) for words in items]
 
-    def check(self, name: str, items: Sequence[Any] | Mapping[str, Iterable[Any]]) -> Items:
+    def check(self, name: str, items: Any) -> Items:
         if not isinstance(items, Mapping):
             return super().check(name, items)
         sentences = []
         for standard, part in items.items():
             _check_name(standard)
-            checked = super().check(f"{name}[{standard!r}]", list(part))
+            checked = super().check(f"{name}[{standard!r}]", part)
             sentences += [replace(sentence, standard=standard) for sentence in checked]
         return sentences
 

@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kcrf.corpora import Sentence, entity_types, split
+from kcrf.corpora import Sentence, entity_types, sample, split
 from kcrf.progress_bars import print_note
 from kcrf.readers import Reader, tags_of_units
 from kcrf.readers.units import with_copies
 from kcrf.tags import TagScheme
 from kcrf.tasks.errors import SettingError
+from kcrf.tasks.forms import items_of
 
 Items = list[Any]  # `kcrf.corpora.Sentence`s or `kcrf.corpora.Example`s; in files of segmented text lists of words
 FileOptions = Mapping[str, Any]  # a value for each of the `file_options` of the task
@@ -88,8 +89,9 @@ class Task(ABC):
         """The text, or the pair of texts, in a line of a file of unlabeled text."""
         return line
 
-    def check(self, name: str, items: Sequence[Any]) -> Items:
-        """Checks the items of a part, and converts them to `Sentence`s or `Example`s."""
+    def check(self, name: str, items: Any) -> Items:
+        """Checks the items of a part, and converts them to `Sentence`s or `Example`s; see `kcrf.tasks.forms`."""
+        items = items_of(self.name, name, items)
         sentences = [self.as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
         if not any(sentence.text for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(items)} empty sentences")
@@ -115,7 +117,10 @@ class Task(ABC):
 
     def hold_out(self, items: Items, seed: int) -> tuple[Items, Items]:
         """Splits items into nine tenths for training and a tenth for validation."""
-        return split(items, 0.1, seed)
+        labels = self.labels_to_balance(items)
+        if labels is None:
+            return split(items, 0.1, seed)
+        return sample(items, len(items) - max(1, len(items) // 10), seed, labels)
 
     def vocabulary_text(self, item: Any) -> str:
         """The text of an item, from whose characters the vocabulary is made."""

@@ -10,6 +10,7 @@ from kcrf.corpora.tagged import tagged_lines, tags_of_tokens
 from kcrf.metrics import token_scores
 from kcrf.progress_bars import print_note
 from kcrf.tasks.errors import check_same_texts
+from kcrf.tasks.forms import items_of
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words, types_of
 
 
@@ -26,7 +27,8 @@ class TokenTagging(Task):
     def read_file(self, path: str, options: FileOptions) -> Items:
         return read_tagged(path, options["column"])
 
-    def check(self, name: str, items: Sequence[Any]) -> Items:
+    def check(self, name: str, items: Any) -> Items:
+        items = items_of(self.name, name, items)
         numbered = [(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1) if item]
         sentences = [self.as_sentence(source, item) for source, item in numbered]
         for (source, _), sentence in zip(numbered, sentences, strict=True):

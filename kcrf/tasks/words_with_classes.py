@@ -7,6 +7,7 @@ from kcrf.corpora import Sentence, read_tagged
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
 from kcrf.metrics import tagged_word_scores
 from kcrf.tasks.errors import check_same_texts
+from kcrf.tasks.forms import items_of
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
 from kcrf.tasks.tokens import checked_pairs, classes_of, read_scored_tags, words_of
 
@@ -30,7 +31,8 @@ class WordsWithClasses(Task):
         sentences = map(_without_spaces, read_tagged(path, options["column"]))
         return [sentence for sentence in sentences if sentence.text]
 
-    def check(self, name: str, items: Sequence[Any]) -> Items:
+    def check(self, name: str, items: Any) -> Items:
+        items = items_of(self.name, name, items)
         sentences = [self.as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
         if not any(sentence.spans for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one word whose class is known. Received: {len(items)} sentences")

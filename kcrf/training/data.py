@@ -10,7 +10,6 @@ from kcrf.corpora import sample
 from kcrf.readers.units import with_copies
 from kcrf.runs import Settings
 from kcrf.tasks import SettingError, Task, task_of
-from kcrf.training.forms import items_of
 
 Parts = dict[str, list[Any]]
 
@@ -27,6 +26,7 @@ class RunData:
         texts: The unlabeled texts, as given.
         unlabeled: The items of the unlabeled texts.
         copies: For each item of the training set a list of its augmented copies; None without augmentation.
+        models: Hashes of other models, which must be the same when the run is resumed.
     """
 
     task: Task
@@ -36,23 +36,22 @@ class RunData:
     texts: list[Any]
     unlabeled: list[Any] = field(default_factory=list)
     copies: list[list[Any]] | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
 
     def training_items(self) -> list[Any]:
         """The items of the training set, each followed by its copies."""
         return with_copies(self.parts["train"], self.copies)
 
     def fingerprints(self) -> dict[str, str]:
-        """A hash of the content of each part, as given, of all tokens, and of copies and unlabeled texts, if any."""
+        """The hashes of each part, as given, of all tokens, of copies and unlabeled texts, if any, and of models."""
         content = {name: self.task.content(part) for name, part in self.given.items()}
         content["tokens"] = [getattr(item, "tokens", None) for part in self.given.values() for item in part]
         if self.copies is not None:
             content["copies"] = self.task.content([copy for copies in self.copies for copy in copies])
         if self.texts:
             content["unlabeled"] = self.texts
-        return {
-            name: hashlib.sha256(repr(items).encode("utf-8", "surrogatepass")).hexdigest()
-            for name, items in content.items()
-        }
+        texts = {name: repr(items).encode("utf-8", "surrogatepass") for name, items in content.items()}
+        return {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()} | dict(self.models)
 
 
 def read_data(
@@ -65,12 +64,10 @@ def read_data(
     if user.teacher is None and any((text if isinstance(text, str) else "".join(text)).strip() for text in texts):
         raise ValueError("`unlabeled` needs a `teacher`. Received: teacher=None")
     task = task_of(user.task)
-    datasets = {"train": train, "valid": valid, "test": test}
-    items = {name: _items(task, name, part) for name, part in datasets.items() if part is not None}
+    given = {"train": train, "valid": valid, **({} if test is None else {"test": test})}
     if valid is None:
-        items = {"train": items["train"], "valid": None, **items}
-        items["train"], items["valid"] = _held_out(task, items["train"], user)
-    whole = {name: task.check(name, part) for name, part in items.items()}
+        given["train"], given["valid"] = _held_out(task, train, user)
+    whole = {name: task.check(name, part) for name, part in given.items()}
     parts = whole
     if user.limit is not None:
         chosen, _ = sample(whole["train"], user.limit, user.seed, task.labels_to_balance(whole["train"]))
@@ -86,20 +83,11 @@ def _standards(items: list[Any]) -> set[str]:
     return {getattr(item, "standard", None) for item in items} - {None}  # type: ignore[return-value]
 
 
-def _items(task: Task, name: str, part: Any) -> Any:
-    """The items of a part, a list, or a dict of lists by segmentation standard."""
-    if not isinstance(part, Mapping):
-        return items_of(task.name, name, part)
-    if "standards" not in task.settings:
-        raise ValueError(f"`{name}` must be a list for task={task.name!r}. Received: a dict of {', '.join(part)}")
-    return {standard: items_of(task.name, name, items) for standard, items in part.items()}
-
-
 def _held_out(task: Task, train: Any, user: Settings) -> tuple[Any, Any]:
     """The training set without a tenth, and this tenth; of several standards a tenth of each."""
     if user.incomplete:
         raise ValueError("`incomplete` needs `valid`, in which all entities are marked. Received: valid=None")
-    if isinstance(train, Mapping):
+    if isinstance(train, Mapping) and "standards" in task.settings:
         parts = {standard: _held_out(task, items, user) for standard, items in train.items()}
         return {name: pair[0] for name, pair in parts.items()}, {name: pair[1] for name, pair in parts.items()}
     items = task.check("train", train)

@@ -1,7 +1,9 @@
 """The plan of a run: configuration, reader and windows, made from settings and data or from a run folder."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kcrf.backend import backend_name
@@ -26,6 +28,8 @@ from kcrf.training.batches import number_of_batches
 from kcrf.training.data import RunData
 from kcrf.training.stage import Stage, StageTable
 from kcrf.training.trainers import trainer_of
+
+_OF_STAGES = {"copies", "extend"}  # the fingerprints that stages add to the data
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def plan_run(
     windows = _windows(config, reader, data, stages)
     config = resolve(user, replace(facts, windows=len(windows)))
     config = resolve(user, replace(facts, windows=len(windows), steps=_steps(config, windows)))
-    about = {"sources": sources, "sha256": _fingerprints(data, stages)}
+    about = {"sources": sources, "sha256": data.fingerprints()}
     return RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, windows, stages)
 
 
@@ -90,10 +94,10 @@ def load_plan(folder: RunWriter, data: RunData, table: StageTable) -> RunPlan:
     """Loads the plan of the run in a folder."""
     setup = load_setup(folder)
     stages = _stages(setup.config, table)
-    _check_same_run(folder, setup.run, _fingerprints(data, stages))
+    _check_same_run(folder, setup.run, data.fingerprints())
     for stage in stages:
         data = stage.prepare(data, folder)
-    _check_same_run(folder, setup.run, _fingerprints(data, stages), {"copies"})
+    _check_same_run(folder, setup.run, data.fingerprints(), _OF_STAGES)
     return RunPlan(setup.run, setup.reader, data, _windows(setup.config, setup.reader, data, stages), stages)
 
 
@@ -114,14 +118,6 @@ def _steps(config: RunConfig, windows: list[Any]) -> int:
     return number_of_batches(windows, training.batch_size, training.batch_tokens, **options)
 
 
-def _fingerprints(data: RunData, stages: list[Stage]) -> dict[str, str]:
-    """The hashes of the data, and of the models of stages."""
-    hashes = data.fingerprints()
-    for stage in stages:
-        hashes |= stage.fingerprints()
-    return hashes
-
-
 def _check_same_run(
     folder: RunWriter, run: StoredRun, fingerprints: dict[str, str], names: set[str] | None = None
 ) -> None:
@@ -132,7 +128,7 @@ def _check_same_run(
             f"{run.backend}. Received: {backend_name()}"
         )
     recorded = (run.data or {}).get("sha256") or {}
-    names = names or {*recorded, *fingerprints} - {"copies"}
+    names = names or {*recorded, *fingerprints} - _OF_STAGES
     changed = [name for name in sorted(names) if recorded.get(name) != fingerprints.get(name)]
     if changed:
         needed = "the model to extend" if changed == ["extend"] else "the data"
@@ -153,19 +149,20 @@ def _windows(config: RunConfig, reader: Reader, data: RunData, stages: list[Stag
 
 
 def _reader(config: RunConfig, data: RunData, stages: list[Stage]) -> Reader:
-    """The reader of a stage, of the BERT, or a new reader for the texts of the training set and unlabeled texts."""
+    """The reader of a new run: one for the texts of the training set and unlabeled texts, as the stages change it."""
+    make = partial(_new_reader if config.model.bert is None else _reader_of_bert, config, data)
+    if config.model.vectors is not None:
+        make = partial(_with_vectors, config, make, data)
     for stage in stages:
-        if (own := stage.new_reader(data)) is not None:
-            return own
-    model = config.model
-    reader = _new_reader(config, data) if model.bert is None else _reader_of_bert(config)
-    for stage in stages:
-        reader = stage.reader(reader, data)
-    if model.vectors is None:
-        return reader
-    texts, tokens = data.task.texts(data.training_items())
+        make = partial(stage.reader, make, data)
+    return make()
+
+
+def _with_vectors(config: RunConfig, make: Callable[[], Reader], data: RunData) -> Reader:
+    """A new reader with the word vectors."""
+    reader, (texts, tokens) = make(), data.task.texts(data.training_items())
     units = [reading.units for reading in reader.read(texts, tokens)]
-    vectors = WordVectors.of_file(model.vectors, texts, units, model.max_vectors)
+    vectors = WordVectors.of_file(config.model.vectors or "", texts, units, config.model.max_vectors)
     print_note(
         f"{len(vectors.words):,} vectors of {vectors.table.shape[1]} features are kept; "
         f"{vectors.coverage(texts, units):.1%} of the units of the training set have one"
@@ -173,7 +170,7 @@ def _reader(config: RunConfig, data: RunData, stages: list[Stage]) -> Reader:
     return reader.with_vectors(vectors)
 
 
-def _reader_of_bert(config: RunConfig) -> Reader:
+def _reader_of_bert(config: RunConfig, data: RunData) -> Reader:
     """The reader of the BERT. Raises a `SettingError` if `max_length` exceeds its positions."""
     model, length = config.model, config.data.max_length
     reader = reader_of(model.bert, model.bert_layers, model.lower_case, model.word_case)

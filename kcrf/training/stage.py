@@ -1,6 +1,6 @@
 """`Stage`: the base of the sources of labels or texts of a run. A new source is a class in a file of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kcrf.linear import LinearModel
@@ -17,6 +17,11 @@ class Stage:
         self.settings, self.config = settings, config
 
     @classmethod
+    def begun(cls, user: Settings) -> Settings:
+        """The settings of a new run, with those of another model, before the data are read."""
+        return user
+
+    @classmethod
     def completed(cls, user: Settings, data: RunData) -> Settings:
         """The settings of a new run, with those that the stage decides, before the facts of the data are known."""
         return user
@@ -24,21 +29,13 @@ class Stage:
     def check(self) -> None:
         """Raises ValueError if the stage does not fit a new run."""
 
-    def fingerprints(self) -> dict[str, str]:
-        """Hashes of other models, which must be the same when the run is resumed."""
-        return {}
-
     def prepare(self, data: RunData, folder: RunWriter | None) -> RunData:
         """The data with the labels or texts of the stage."""
         return data
 
-    def new_reader(self, data: RunData) -> Reader | None:
-        """The reader of a new run if the stage has one, else None."""
-        return None
-
-    def reader(self, reader: Reader, data: RunData) -> Reader:
-        """The reader of a new run, changed."""
-        return reader
+    def reader(self, make: Callable[[], Reader], data: RunData) -> Reader:
+        """The reader of a new run. Without the stage, it is the one that `make` returns."""
+        return make()
 
     def for_training(self, reader: Reader) -> Any:
         """The reader of the training set."""

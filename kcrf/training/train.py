@@ -6,7 +6,6 @@ from typing import Any
 
 from kcrf.progress_bars import print_note
 from kcrf.runs import RunWriter, Settings
-from kcrf.runs.extension import extended_settings
 from kcrf.runs.resolve import describe_run
 from kcrf.runs.setup import save_setup
 from kcrf.training.data import read_data
@@ -57,7 +56,8 @@ def train_tagger(
         ValueError: A part has no text, or `train` has no entity; or the teacher has another task, other labels or other
             units; or the loss is no longer finite.
     """
-    settings = extended_settings(settings.said())
+    for stage in settings.stages:
+        settings = STAGES[type(stage)].begun(settings)
     data = read_data(settings, train, valid, test, unlabeled)
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, folder, sources, STAGES)

@@ -12,9 +12,8 @@ import pytest
 from kcrf.augmentation import altered_copies
 from kcrf.commands import main
 from kcrf.corpora import load_mini
-from kcrf.runs import DataFacts, RunFolder, Settings
+from kcrf.runs import DataFacts, RunFolder, Settings, resolve
 from kcrf.runs.names import LINEAR
-from kcrf.runs.resolve import resolve_stages
 from kcrf.runs.stages import AugmentationConfig
 from kcrf.taggers import load_tagger
 from kcrf.training import resume_tagger, train_classifier, train_tagger
@@ -134,7 +133,9 @@ def test_few_sentences_with_entities_get_copies_by_default(tmp_path, capsys):
     ],
 )
 def test_which_runs_get_copies_by_default(settings, units, items, copies):
-    stages = resolve_stages(Settings(**{"task": "ner", **settings}), DataFacts(units=units, items=items))
+    stages = resolve(
+        Settings(**{"task": "ner", **settings}), DataFacts(units=units, items=items, types=("PER",))
+    ).stages
     augmentation = [stage for stage in stages if isinstance(stage, AugmentationConfig)]
     assert [(stage.augment, stage.augment_by) for stage in augmentation] == [(copies, "mentions")] * bool(copies)
 

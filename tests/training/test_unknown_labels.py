@@ -10,8 +10,7 @@ from kcrf.corpora import Sentence, read_entities, read_tagged
 from kcrf.layers import ConditionalRandomField
 from kcrf.metrics import entity_scores
 from kcrf.readers import CharacterReader, Vocabulary, WordReader
-from kcrf.runs import DataFacts, Settings
-from kcrf.runs.resolve import resolve_data
+from kcrf.runs import DataFacts, Settings, resolve
 from kcrf.tags import bio, bioes, classes
 from kcrf.tasks import task_of
 from kcrf.training import train_tagger
@@ -33,7 +32,7 @@ def test_the_loss_sums_over_the_paths_through_unknown_tags(tmp_path, task, text,
     (tmp_path / "text").write_text(text, encoding="utf-8")
     sentences = task_of(task).read_file(tmp_path / "text", {"column": -1, "repair": False})
     user = Settings(task=task, **({"scheme": scheme.name} if task == "ner" else {}))
-    data = resolve_data(user, DataFacts(types=scheme.types))
+    data = resolve(user, DataFacts(types=scheme.types)).data
     reader = WordReader.of(sentences) if task == "pos" else CharacterReader(Vocabulary.of([sentences[0].text]), None)
     ((_, tags),) = task_of(task).windows(data, None, reader, sentences)
     assert tags == expected

@@ -5,7 +5,7 @@ their probabilities, given that it has O where entities of new types are marked.
 the old model over tag sequences, with the marked entities written into each sequence.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from kcrf.readers import Reader, WordReader
 from kcrf.readers.units import with_copies
 from kcrf.readers.vocabulary import UNKNOWN
 from kcrf.runs import RunConfig, RunFolder, RunWriter, Settings
+from kcrf.runs.extension import extended_settings
 from kcrf.runs.names import LINEAR, WEIGHTS
 from kcrf.runs.setup import load_setup
 from kcrf.taggers.decoder import parts_of_sentences
@@ -38,6 +39,10 @@ class Extension(Stage):
         super().__init__(settings, config)
         self._path = settings.extend
         self._old: RunConfig = RunFolder(self._path).read_config().config
+
+    @classmethod
+    def begun(cls, user: Settings) -> Settings:
+        return extended_settings(user.said())
 
     @classmethod
     def completed(cls, user: Settings, data: RunData) -> Settings:
@@ -65,11 +70,6 @@ class Extension(Stage):
             )
         return replace(user, types=types)
 
-    def fingerprints(self) -> dict[str, str]:
-        """The hash of the weights of the old model."""
-        name = LINEAR if self._old.model.encoder == "linear" else WEIGHTS
-        return {"extend": sha256_of(RunFolder(self._path).existing(name))}
-
     def _marked(self, data: RunData) -> tuple[str, ...]:
         """The types that the sentences of the training set mark wherever they occur."""
         in_data = entity_types(data.whole["train"])
@@ -80,6 +80,8 @@ class Extension(Stage):
 
         The test set does not change. Notes on standard error say what has been predicted, and what the scores count.
         """
+        weights = LINEAR if self._old.model.encoder == "linear" else WEIGHTS
+        data = replace(data, models={"extend": sha256_of(RunFolder(self._path).existing(weights))})
         marked = self._marked(data)
         unmarked = [label for label in self._old.data.types if label not in marked]
         for name in [name for name in ("valid", "test") if name in data.parts]:
@@ -94,7 +96,7 @@ class Extension(Stage):
             data = replace(data, parts={**data.parts, name: sentences})
         return data
 
-    def new_reader(self, data: RunData) -> Reader:
+    def reader(self, make: Callable[[], Reader], data: RunData) -> Reader:
         """The reader of the old run, with the vocabulary of the training set unless a BERT has its own.
 
         Notes entities that begin or end inside its words.

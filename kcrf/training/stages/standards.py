@@ -1,5 +1,7 @@
 """Several segmentation standards in one model: a lexicon for each."""
 
+from collections.abc import Callable
+
 from kcrf.readers import CharacterNGrams, CharacterReader, Lexicon, Reader, StandardsReader
 from kcrf.readers.lexicon import StandardLexicon
 from kcrf.readers.ngrams import OTHER_LEXICON_TEMPLATES
@@ -10,8 +12,9 @@ from kcrf.training.stage import Stage
 class Standards(Stage):
     """Gives each standard a reader with its own lexicon, which also tells the words of the other standards."""
 
-    def reader(self, reader: Reader, data: RunData) -> Reader:
+    def reader(self, make: Callable[[], Reader], data: RunData) -> Reader:
         """The `StandardsReader` of a `CharacterReader`. A BERT reads the texts of all standards in the same way."""
+        reader = make()
         if not isinstance(reader, CharacterReader):
             return reader
         standards, ngrams, lexicons = self.config.data.standards, reader.ngrams, {}
@@ -23,6 +26,8 @@ class Standards(Stage):
                 own, others = (Lexicon.of([s for s in train if (s.standard == name) is own]) for own in (True, False))
                 lexicons[name] = StandardLexicon(own, others)
             ngrams = ngrams and CharacterNGrams(ngrams.buckets, ngrams.templates + OTHER_LEXICON_TEMPLATES)
-        return StandardsReader(
-            {name: CharacterReader(reader.vocabulary, lexicons.get(name), ngrams, reader.types) for name in standards}
-        )
+        readers = {
+            name: CharacterReader(reader.vocabulary, lexicons.get(name), ngrams, reader.types) for name in standards
+        }
+        made = StandardsReader(readers)
+        return made if reader.vectors is None else made.with_vectors(reader.vectors)

@@ -1,4 +1,4 @@
-"""kcrf.training.forms: every form of labeled data in memory gives the same sentences, and a tenth is held out."""
+"""kcrf.tasks.forms: every form of labeled data in memory gives the same sentences, and a tenth is held out."""
 
 from types import SimpleNamespace
 
@@ -6,8 +6,8 @@ import pytest
 
 from kcrf.corpora import Sentence
 from kcrf.runs import Settings
+from kcrf.tasks.forms import items_of
 from kcrf.training.data import read_data
-from kcrf.training.forms import items_of
 
 BACKENDS = ["torch"]
 WORDS, TAGS, NAMES = ["Kim", "Lee", "saw", "Rome"], ["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-PER", "I-PER", "B-LOC"]

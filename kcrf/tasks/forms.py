@@ -19,6 +19,8 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
     >>> [(sentence.text, sentence.spans) for sentence in items]
     [('Kim slept', [(0, 3, 'PER')]), ('Ada', [(0, 3, 'PER')])]
     """
+    if isinstance(part, Mapping):
+        raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
     rows = _rows(part)
     items = [_item(task, f"`{name}`, item {number}", row) for number, row in enumerate(rows, 1)]
     return _with_entities(name, items) if task == "ner" else items
