@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
 from kcrf.tasks import TASKS, SettingError, Task
 
@@ -40,6 +40,7 @@ FRACTION_OR_AUTO = _or_auto('at least 0 and below 1, or "auto"', FRACTION)
 
 _ENTRY = re.compile(r"^    (\w+): ((?:.+\n?(?:    {4}.*\n?)*))", re.M)  # of the section Attributes of a docstring
 Class = TypeVar("Class")
+Arguments = ParamSpec("Arguments")
 GIVEN = "given"  # the value of a `Rule` that stands for any value except None, False and 0
 
 
@@ -118,7 +119,7 @@ class Option:
     """
 
     default: Any
-    group: str | None
+    group: str | None = ""
     choices: tuple[Any, ...] | dict[str, tuple[Any, ...]] | None = None
     range: Range | None = None
     instead_of: str | None = None
@@ -157,20 +158,17 @@ _TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers, to
 }
 
 
-def option(
-    default: Any,
-    *,
-    group: str | None = "",
-    choices: tuple[Any, ...] | dict[str, tuple[Any, ...]] | None = None,
-    range: Range | None = None,
-    instead_of: str | None = None,
-    is_path: bool = False,
-    none: str = "none",
-    metavar: str | None = None,
-) -> Any:
-    """Creates a dataclass field with an `Option` in its metadata. A default that depends on the run is None."""
-    made = Option(default, group, choices, range, instead_of, is_path, none, metavar)
-    return field(default=None if isinstance(default, dict) else default, metadata={"option": made})
+def _as_field(make: Callable[Arguments, Option]) -> Callable[Arguments, Any]:
+    def option(*args: Arguments.args, **properties: Arguments.kwargs) -> Any:
+        made = make(*args, **properties)
+        return field(default=None if isinstance(made.default, dict) else made.default, metadata={"option": made})
+
+    return option
+
+
+option = _as_field(
+    Option
+)  # a dataclass field with an `Option` in its metadata; a default that depends on the run is None
 
 
 def documented(group: str) -> Callable[[type[Class]], type[Class]]:
@@ -181,7 +179,7 @@ def documented(group: str) -> Callable[[type[Class]], type[Class]]:
         for setting in fields(cls):  # type: ignore[arg-type]
             made = option_of(setting)
             object.__setattr__(made, "help", " ".join(helps.get(setting.name, "").split()))
-            object.__setattr__(made, "group", made.group if made.group != "" else group)
+            object.__setattr__(made, "group", group if made.group == "" else made.group)
         return cls
 
     return decorate
@@ -314,8 +312,3 @@ def describe(settings: "Iterable[Field[Any]]", rules: Iterable[Rule] = ()) -> st
         text += f" {condition.capitalize()}." if condition else ""
         lines.append(textwrap.fill(text.replace("--", ""), 112, initial_indent=" " * 8, subsequent_indent=" " * 12))
     return "\n".join(lines) + "\n    "
-
-
-def options_of(settings: Any) -> "list[Field[Any]]":
-    """The fields with an `Option` of a dataclass or its instance."""
-    return [setting for setting in fields(settings) if "option" in setting.metadata]

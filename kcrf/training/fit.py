@@ -22,7 +22,7 @@ from kcrf.training.trainers import finish_run, trainer_of
 def fit_network(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, dict[str, Any]]:
     """Trains the model of a planned run, from the state in its folder or from the start."""
     config, reader = plan.config, plan.reader
-    trainer, windows = trainer_of(config.task, config.data.standards), plan.targets(folder)
+    trainer, windows = trainer_of(config.task), plan.targets(folder)
     batches = trainer.batches(config.training, windows)
     set_random_seed(config.training.seed)  # the teacher may have drawn random numbers
     with Interruption() as interruption:
@@ -39,7 +39,7 @@ def _train(
 ) -> tuple[Any, str | None]:
     """Returns the trained tagger and advice on its transitions. The best weights are in the folder."""
     config, valid = plan.config, plan.data.parts["valid"]
-    trainer = trainer_of(config.task, config.data.standards)
+    trainer = trainer_of(config.task)
     bert = None if config.continues else config.model.bert
     with open_bert(bert) as checkpoint, precision(config.training.precision):
         model = trainer.build(config, plan.reader, checkpoint)

@@ -124,20 +124,8 @@ def train_classifier(
 ) -> tuple[Any, dict[str, Any]]:
     """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts.
 
-    Args:
-        settings: `Settings`. If `labels` is None, the labels are those of `train`. If `metric` is None and the labels
-            are numbers with decimals, the model is trained for regression.
-        train, valid, test: Lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`.
-        out, progress, overwrite: As for `train_tagger`.
-        unlabeled: As for `train_tagger`; for pairs, tuples of two strings.
-
-    Returns:
-        `(classifier, scores)`: the `Classifier` with the best weights, and a dict with the keys "valid" and, if there
-        is a test set, "test", with the scores of `kcrf.metrics.classification_scores` or `regression_scores`.
-
-    Raises:
-        ValueError: A label of `valid` or `test` does not occur in `train`, a text is empty, there is only one label, or
-            single texts and pairs are mixed. Names the text, by file and line if it was read from one.
+    The parts are lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`. If `metric` of the
+    settings is None and the labels are numbers with decimals, the model is trained for regression.
     """
     _check_task(settings, "classify")
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)

@@ -21,6 +21,7 @@ from kcrf.runs.resolve import BATCH_SIZES
 from kcrf.taggers.load import TAGGERS
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.text_classifier import TextClassifier
+from kcrf.tasks import Task
 from kcrf.training.batches import Batches, held_out_batch
 
 _WINDOWS_FOR_TEMPERATURE = 512
@@ -30,7 +31,7 @@ Scores = dict[str, Any]
 
 
 class Trainer:
-    """What training has to know about a kind of output.
+    """A kind of output: its batches, model, loss, tagger and scores.
 
     Attributes:
         batch_options: The options of its `Batches`.
@@ -45,91 +46,66 @@ class Trainer:
 
 
 class TaggingTrainer(Trainer):
-    """Tags for the tokens of a text."""
+    """Tags for the tokens of a text. With several segmentation standards, the model has an output for each of them."""
 
     def build(self, config: RunConfig, reader: Any, checkpoint: Any = None) -> Any:
         """The model, not compiled, with new weights or the weights of a checkpoint of its BERT."""
-        return build_network(config.model, config.data.tag_scheme(), reader, checkpoint)
+        return build_network(config.model, config.data.tag_scheme(), reader, checkpoint, config.data.standards)
 
     def loss(self, config: RunConfig, model: Any) -> Any:
-        """The loss of the model."""
+        """The loss of the model, or a dict with that of each output."""
+        if config.data.standards:
+            return {name: self._loss(config, output_of_standard(model, name)) for name in config.data.standards}
+        return self._loss(config, model)
+
+    def _loss(self, config: RunConfig, model: Any) -> Any:
         layer, weights = crf_of(model), config.soft_targets
         if weights is not None:
             return SequenceDistillationLoss(layer, *weights) if layer else TagDistillationLoss(*weights)
         return layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
 
     def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
-        """The tagger around a model."""
-        return TAGGERS[config.task.name].of(KerasTaggingNetwork(model, config.data.tag_scheme()), reader, config)
+        """The tagger, or the `StandardsTagger`, around a model."""
+        if not config.data.standards:
+            return TAGGERS[config.task.name].of(KerasTaggingNetwork(model, config.data.tag_scheme()), reader, config)
+        taggers = {}
+        for name in config.data.standards:
+            own = KerasTaggingNetwork(output_of_standard(model, name), config.data.tag_scheme())
+            taggers[name] = TAGGERS[config.task.name].of(own, reader_of_standard(reader, name), config)
+        return StandardsTagger(taggers, keras.Model(model.input, model.output))  # without the optimizer
 
     def monitors(self, tagger: Any, valid: list[Any]) -> list[CRFMonitor]:
-        """A list with a `CRFMonitor`, or an empty one without a CRF."""
+        """A list with a `CRFMonitor`, or an empty one without a single CRF."""
         if tagger.crf is None:
             return []
         batch = held_out_batch(tagger.reader, valid, tagger.scheme)
         return [CRFMonitor(tagger.crf, batch, tagger.scheme, verbose=0)]
 
     def calibrate(self, tagger: Any, valid: list[Any]) -> Any:
-        """Fits the temperature of the tagger on the validation set, and returns it."""
+        """Fits the temperature on the validation set, and returns it; of several standards a dict of them."""
+        if isinstance(tagger, StandardsTagger):
+            return {name: self.calibrate(one, _of_standard(valid, name)) for name, one in tagger.taggers.items()}
         batch = held_out_batch(tagger.reader, valid, tagger.scheme, _WINDOWS_FOR_TEMPERATURE)
         tagger.network.fit_temperature(*batch)
         return tagger.network.temperature
-
-    def _training_words(self, sources: Sources, parts: Parts, name: str) -> Any:
-        """The in-vocabulary words of a part, a set."""
-        return _words(_vocabulary_sentences(sources, parts, name))
 
     def score(self, folder: RunWriter, tagger: Any, parts: Parts, sources: Sources) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
-            sentences, training_words = parts[name], self._training_words(sources, parts, name)
+            sentences, words = parts[name], _training_words(tagger, sources, parts, name)
             predictions = tagger.predictions(sentences, with_probabilities=name == last)
-            scores[name] = tagger.score(sentences, predictions, training_words)
-        _save_predictions(folder, sentences, predictions)
+            scores[name] = tagger.score(sentences, predictions, words)
+        rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
+        folder.save_predictions(sentences, [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)])
         return scores
 
 
-def _save_predictions(folder: RunWriter, sentences: list[Any], predictions: Any) -> None:
-    """Writes the predictions for sentences into the folder."""
-    rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
-    folder.save_predictions(sentences, [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)])
-
-
-class StandardsTrainer(TaggingTrainer):
-    """Tags for words of several segmentation standards: a head for each, on one encoder.
-
-    The model has an output for each standard. In the targets of an output, the tags of the sentences of other standards
-    are unknown, so these sentences add nothing to its loss.
-    """
-
-    def build(self, config: RunConfig, reader: Any, checkpoint: Any = None) -> Any:
-        """The model, not compiled, with the weights of a checkpoint of its BERT or with new ones."""
-        return build_network(config.model, config.data.tag_scheme(), reader, checkpoint, config.data.standards)
-
-    def loss(self, config: RunConfig, model: Any) -> Any:
-        """The loss of each output, a dict."""
-        heads = {standard: output_of_standard(model, standard) for standard in config.data.standards}
-        return {standard: super(StandardsTrainer, self).loss(config, head) for standard, head in heads.items()}
-
-    def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
-        """The `StandardsTagger` around a model."""
-        taggers = {
-            standard: super(StandardsTrainer, self).wrap(
-                config, output_of_standard(model, standard), reader_of_standard(reader, standard)
-            )
-            for standard in config.data.standards
-        }
-        return StandardsTagger(taggers, keras.Model(model.input, model.output))  # without the optimizer
-
-    def calibrate(self, tagger: Any, valid: list[Any]) -> Any:
-        """Fits the temperature of each standard on its part of the validation set, and returns a dict of them."""
-        calibrate = super().calibrate
-        return {name: calibrate(one, _of_standard(valid, name)) for name, one in tagger.taggers.items()}
-
-    def _training_words(self, sources: Sources, parts: Parts, name: str) -> Any:
-        standards = dict.fromkeys(sentence.standard for sentence in parts["train"])
-        return {standard: _words(_vocabulary_sentences(sources, parts, name, standard)) for standard in standards}
+def _training_words(tagger: Any, sources: Sources, parts: Parts, name: str) -> Any:
+    """The in-vocabulary words of a part, a set; of several standards a dict of sets."""
+    if not isinstance(tagger, StandardsTagger):
+        return _words(_vocabulary_sentences(sources, parts, name))
+    return {one: _words(_vocabulary_sentences(sources, parts, name, one)) for one in tagger.taggers}
 
 
 def _vocabulary_sentences(sources: Sources, parts: Parts, name: str, standard: str | None = None) -> list[Any]:
@@ -137,9 +113,7 @@ def _vocabulary_sentences(sources: Sources, parts: Parts, name: str, standard: s
 
     If the validation set was held out from that file, its words count for the test set.
     """
-    files = (
-        sources["valid"] or () if "valid" in sources else None
-    )  # of several standards, a dict by some of their names
+    files = sources["valid"] or () if "valid" in sources else None  # of standards, a dict by some of their names
     is_held_out = files is not None and (standard not in files if standard else not files)
     sentences = [*parts["train"], *(parts["valid"] if is_held_out and name != "valid" else ())]
     return sentences if standard is None else _of_standard(sentences, standard)
@@ -197,15 +171,15 @@ class ClassificationTrainer(Trainer):
 _TRAINERS = {"tags": TaggingTrainer(), "label": ClassificationTrainer()}
 
 
-def trainer_of(task: Any, standards: Sequence[str] = ()) -> Any:
-    """The trainer of a `kcrf.tasks.Task`, of one segmentation standard or of several."""
-    return StandardsTrainer() if standards else _TRAINERS[task.output]
+def trainer_of(task: Task) -> Any:
+    """The trainer of a task."""
+    return _TRAINERS[task.output]
 
 
 def finish_run(plan: Any, folder: RunWriter, tagger: Any) -> Scores:
     """Calibrates and scores the best model of a run, and writes both into its folder, which completes the run."""
     config, parts = plan.config, plan.data.parts
-    trainer = trainer_of(config.task, config.data.standards)
+    trainer = trainer_of(config.task)
     temperature = trainer.calibrate(tagger, parts["valid"])
     folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
     scores = trainer.score(folder, tagger, parts, (plan.run.data or {}).get("sources") or {})

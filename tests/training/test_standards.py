@@ -28,7 +28,7 @@ from kcrf.training.data import read_data
 from kcrf.training.fit import compile_model
 from kcrf.training.plan import plan_run
 from kcrf.training.stages.table import STAGES
-from kcrf.training.trainers import StandardsTrainer
+from kcrf.training.trainers import TaggingTrainer
 
 CORPUS = load_mini()
 SHORT = [[words for words in part if 4 <= len("".join(words)) <= 14] for part in (CORPUS.train, CORPUS.valid)]
@@ -76,7 +76,7 @@ def test_the_loss_is_the_sum_of_the_losses_of_the_crf_of_each_standard():
     settings = Settings(**SMALL, epochs=1, dropout=0.0, constraints=False)
     rows = {"whole": [list("天地人"), ["天地", "玄黄"]], "halves": [["宇", "宙洪荒"], ["日"]]}
     plan = plan_run(settings, read_data(settings, rows, rows), table=STAGES)
-    trainer = StandardsTrainer()
+    trainer = TaggingTrainer()
     model = trainer.build(plan.config, plan.reader)
     random = np.random.default_rng(0)
     for variable in model.variables:
@@ -100,7 +100,7 @@ def test_the_loss_is_the_sum_of_the_losses_of_the_crf_of_each_standard():
 def test_sentences_of_one_standard_do_not_move_the_head_of_another():
     settings = Settings(**SMALL, epochs=1)
     plan = plan_run(settings, read_data(settings, TRAIN, VALID), table=STAGES)
-    trainer = StandardsTrainer()
+    trainer = TaggingTrainer()
     model = trainer.build(plan.config, plan.reader)
     compile_model(model, plan.config, trainer.loss(plan.config, model), 10)
     windows = [(inputs, target) for inputs, target in plan.windows if target.standard == "whole"][:8]

@@ -166,7 +166,7 @@ def _tagger(settings: Settings, train: Sequence[Sentence], valid: Sequence[Sente
     with redirect_stderr(io.StringIO()):
         plan = plan_run(settings, read_data(settings, train, valid))
     tagger = linear_tagger(plan, train_linear_models(plan, plan.windows))
-    trainer_of(plan.config.task, ()).calibrate(tagger, plan.data.parts["valid"])
+    trainer_of(plan.config.task).calibrate(tagger, plan.data.parts["valid"])
     return tagger
 
 
