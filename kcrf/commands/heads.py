@@ -154,9 +154,7 @@ def _report(out: Any, heads: Any, console: Console) -> None:
 
 def _show_sentences(run_dir: Path, texts: Sequence[str], console: Console) -> None:
     """Segments the first sentences of the test set with the last run and with the included model, and the user's texts.
-
-    The wrong words are marked.
-    """
+    The wrong words are marked."""
     sentences = load_mini().test[:SHOWN]
     models = {
         f"{run_dir}, trained on {len(load_mini().train):,} sentences just now": WordSegmenter(run_dir),

@@ -38,9 +38,7 @@ def add_model_options(parser: CommandParser, items: str = _WINDOWS, default: str
 @contextmanager
 def checked_input(options: Namespace, tasks: Collection[str] | None = None) -> Iterator[Lines]:
     """A context with the `Lines` of the input. Checks the options and the run folder first: loading takes much longer.
-
-    Sets `options.opened`, the open run folder or exported file, and `options.model_task`, the name of its task.
-    """
+    Sets `options.opened`, the open run folder or exported file, and `options.model_task`, the name of its task."""
     from kcrf.corpora.lines import check_is_file
     from kcrf.taggers.open_model import check_standard, open_run
     from kcrf.tasks import TASKS
@@ -73,9 +71,7 @@ def checked_input(options: Namespace, tasks: Collection[str] | None = None) -> I
 
 def checked_texts(lines: Any, of_tokens: bool = False) -> Iterator[str]:
     """Yields the lines. Refuses a first line that is JSON, a token with its tag, or a whole file with other line ends.
-
-    With `of_tokens`, also refuses a first line that is not split into tokens.
-    """
+    With `of_tokens`, also refuses a first line that is not split into tokens."""
     from kcrf.corpora.columns import ENTITY_TAG, begin_columns
     from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
 

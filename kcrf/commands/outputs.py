@@ -17,10 +17,8 @@ _NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "comma
 @contextmanager
 def open_output(options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes] | None, int]]:
     """A context with the file to write to, None if all is written, and the number of results that it already has.
-
     Results are written to a file next to --out whose name ends in `.part`, which replaces --out when all are written.
-    After an interruption, --resume continues this file.
-    """
+    After an interruption, --resume continues this file."""
     if options.out is None:
         if options.resume:
             raise ValueError("--resume needs --out FILE. Received: no --out")

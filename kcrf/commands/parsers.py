@@ -39,10 +39,8 @@ _DEVICES = "gpu gpus gpuid gpuids usegpu nogpu device devices deviceids cuda noc
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that imports its command when it is first used: no command waits for what another one imports.
-
-    An unknown option is an error of its command, with that command's usage and the option whose name is closest.
-    """
+    """A parser that imports its command when it is first used: no command waits for what another one imports. An
+    unknown option is an error of its command, with that command's usage and the option whose name is closest."""
 
     module: str | None = None  # of the command: it has `add_options` and `run`
     common: frozenset[str] = frozenset()  # the options that --help shows; --help all shows all

@@ -189,10 +189,8 @@ def _training_words(options: Namespace, task: Any, gold: list[Any]) -> set[str] 
 
 
 def _are_columns(lines: list[str], tags: set[str]) -> bool:
-    """Whether lines have a token and its tag each: two columns or more, with empty lines between sentences.
-
-    Words may come in pairs as well: of columns between spaces, most values of one must be among `tags`, the gold ones.
-    """
+    """Whether lines have a token and its tag each: two columns or more, with empty lines between sentences. Words may
+    come in pairs as well: of columns between spaces, most values of one must be among `tags`, the gold ones."""
     if any("\t" in line for line in lines):
         return True
     rows = [line.split() for line in lines if not line.startswith("#")]

@@ -46,14 +46,7 @@ def add_stream_options(parser: CommandParser) -> None:
 
 
 class Lines:
-    """The lines of a file, decoded one after the other, and how far they have been read.
-
-    Attributes:
-        source: The file.
-        name: Its name.
-        size: Bytes of the file; None for a pipe.
-        position: Bytes of the lines that were read.
-    """
+    """The lines of a file, decoded one after the other, with its `name`, `size` (or None) and `position` in bytes."""
 
     def __init__(self, source: IO[bytes], name: str) -> None:
         from kcrf.corpora.lines import decode_lines  # NumPy comes with it, which `kcrf --help` need not import

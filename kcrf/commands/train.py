@@ -252,10 +252,8 @@ def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
 
 
 def read_part(task: str, sources: Sources, name: str) -> Any:
-    """The sentences of a file, those that are empty left out; for classification its examples.
-
-    Of several standards a dict of them, from the files of each.
-    """
+    """The sentences of a file, those that are empty left out; for classification its examples. Of several standards a
+    dict of them, from the files of each."""
     from kcrf.tasks import task_of
 
     files, read = sources[name], task_of(task).read_file

@@ -18,19 +18,12 @@ _PART_NAMES = ("data", "model", "optimizer", "training")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """The content of `config.json`.
-
-    Attributes:
-        user: The `Settings` of the user.
-        config: The `RunConfig`.
-        data: Plain values: the origin and the fingerprints of the data. None in published models.
-        backend: The name of the Keras backend that trained the run.
-    """
+    """The content of `config.json`."""
 
     user: Settings
     config: RunConfig
-    data: Mapping[str, Any] | None
-    backend: str | None
+    data: Mapping[str, Any] | None  # origin and fingerprints of the data; None in published models
+    backend: str | None  # that trained the run
 
     def to_json(self) -> dict[str, Any]:
         """A dict of plain values for `read_stored_run`."""
@@ -75,9 +68,8 @@ def read_stored_run(path: str | PathLike[str], content: Mapping[str, Any]) -> St
 
 
 def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of a file for reports: `settings`, the values that ran; `chosen`, the names of the settings that
-    the data decided; `train`, the file of the training set; `sha256`, the hashes of the sets.
-    """
+    """The content of a file for reports: `settings`, the values that ran; `chosen`, the names of the settings that the
+    data decided; `train`, the file of the training set; `sha256`, the hashes of the sets."""
     stored = read_stored_run(path, content)
     data = stored.data or {}
     return {

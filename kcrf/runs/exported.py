@@ -77,11 +77,7 @@ class _FileOfTexts(ModelFiles):
 
 
 class ExportedFile(_FileOfTexts):
-    """Reads an exported network. Pickling saves only the path, and unpickling reads the file again.
-
-    Attributes:
-        session: The `onnxruntime.InferenceSession`.
-    """
+    """Reads an exported network. Pickling saves only the path, and unpickling reads the file again."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)

@@ -55,10 +55,8 @@ def transitions_text(scheme: TagScheme, epochs: Any) -> str:
 
 
 def read_transitions(path: Path) -> tuple[list[str], np.ndarray | None, dict[str | None, list[tuple[int, np.ndarray]]]]:
-    """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and lists of `(epoch, matrix)`.
-
-    These lists are a dict by segmentation standard; under None that of a model of one standard.
-    """
+    """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and lists of `(epoch, matrix)`. These
+    lists are a dict by segmentation standard; under None that of a model of one standard."""
     content = _read_json(path)
     labels = [str(label) for label in content["labels"]]
     scheme = TagScheme.from_config(content["scheme"]) if content.get("scheme") else None

@@ -12,11 +12,9 @@ LOCK = ".lock"
 
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """A context in which no other process can write into a run folder. Locks the file `.lock` in the folder.
-
-    A folder that does not exist is created, and removed at the end if it is empty. The lock is released when the
-    process ends, even if it is killed. On Windows, which has no such locks, nothing is locked.
-    """
+    """A context in which no other process can write into a run folder. Locks the file `.lock` in the folder. A folder
+    that does not exist is created, and removed at the end if it is empty. The lock is released when the process ends,
+    even if it is killed. On Windows, which has no such locks, nothing is locked."""
     folder = Path(path)
     is_new = not folder.exists()
     try:

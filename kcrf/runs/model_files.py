@@ -12,13 +12,9 @@ from kcrf.runs.settings import Settings
 
 
 class ModelFiles(ABC):
-    """The files of a model: its configuration, its vocabulary and its word vectors.
+    """The files of a model: its configuration, its vocabulary and its word vectors."""
 
-    Attributes:
-        path: The folder or the file.
-    """
-
-    path: Path
+    path: Path  # the folder or the file
 
     @abstractmethod
     def file(self, name: str) -> Path | str:

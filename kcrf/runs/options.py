@@ -46,19 +46,12 @@ GIVEN = "given"  # the value of a `Rule` that stands for any value except None, 
 
 @dataclass(frozen=True)
 class Rule:
-    """Settings that may differ from their defaults only if another setting has a value.
+    """Settings that may differ from their defaults only if another setting has a value."""
 
-    Attributes:
-        names: The settings, separated by spaces. `pool=cnn` stands for one value of a setting.
-        other: The other setting.
-        value: The value that it must have: `GIVEN`, None, or a value.
-        is_refused: Whether it is the value that the other setting must not have. Defaults to False.
-    """
-
-    names: str
+    names: str  # the settings, separated by spaces. `pool=cnn` stands for one value of a setting
     other: str
-    value: Any
-    is_refused: bool = False
+    value: Any  # the value that it must have: `GIVEN`, None, or a value
+    is_refused: bool = False  # whether it is the value that the other setting must not have. Defaults to False
 
     def holds(self, value: Any) -> bool:
         """Whether the other setting has an allowed value."""
@@ -84,16 +77,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of a run, on which defaults and choices depend.
+    """The kind of a run, on which defaults and choices depend."""
 
-    Attributes:
-        keys: "linear" for a linear model, "extended" for one from scratch that is extended, "scratch" or "bert", and
-            the head. The first one that an option has a default for decides.
-        task: The `kcrf.tasks.Task`, or None for pretraining.
-    """
-
-    keys: tuple[str, ...]
-    task: Task | None = None
+    keys: tuple[str, ...]  # such as "linear", "scratch", "crf": the first one that an option has a default for decides
+    task: Task | None = None  # None for pretraining
 
     def pick(self, values: Any) -> Any:
         """Picks a value from a dict by the keys of the run. Returns other values unchanged."""
@@ -104,29 +91,17 @@ class Kind:
 
 @dataclass(frozen=True)
 class Option:
-    """The properties of a setting other than its name and type. A task may have its own default and choices.
+    """The properties of a setting other than its name and type. A task may have its own default and choices."""
 
-    Attributes:
-        help: What the setting does and when to use it: its entry in the docstring of its class.
-        group: The heading in `kcrf train --help all`. None: the command line has no such option.
-        default: The default; or a dict of defaults by kind of run, see `Kind`.
-        choices: The allowed values, or a dict of them by kind of run; None allows all values.
-        range: The allowed numbers, or None.
-        instead_of: Another setting that this setting replaces, or None.
-        is_path: Whether the value may be a path, which is saved as a string.
-        none: What the default None means, for the help.
-        metavar: The name of a string value in the help.
-    """
-
-    default: Any
-    group: str | None = ""
-    choices: tuple[Any, ...] | dict[str, tuple[Any, ...]] | None = None
+    default: Any  # the default; or a dict of defaults by kind of run, see `Kind`
+    group: str | None = ""  # the heading in `kcrf train --help all`. None: the command line has no such option
+    choices: tuple[Any, ...] | dict[str, tuple[Any, ...]] | None = None  # allowed values, or a dict by kind of run
     range: Range | None = None
-    instead_of: str | None = None
-    is_path: bool = False
-    none: str = "none"
-    metavar: str | None = None
-    help: str = ""
+    instead_of: str | None = None  # another setting that this setting replaces, or None
+    is_path: bool = False  # whether the value may be a path, which is saved as a string
+    none: str = "none"  # what the default None means, for the help
+    metavar: str | None = None  # the name of a string value in the help
+    help: str = ""  # what the setting does and when to use it: its entry in the docstring of its class
 
     def default_of(self, name: str, kind: Kind) -> Any:
         """The default for a kind of run. None if it depends on the kind and the task does not have the option."""

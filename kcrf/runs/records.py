@@ -18,33 +18,19 @@ from kcrf.runs.names import CONFIG, LOG, PREDICTIONS, SCORES, TRANSITIONS
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A training run. An attribute whose file is missing is None.
-
-    Attributes:
-        path: The folder.
-        settings: The values that ran, a dict.
-        log: A dict for each epoch, from the names of columns to numbers.
-        scores: A dict of parts ("valid", "test"), each a dict of scores.
-        labels: The labels of the tags. None if there are no transitions; so are `allowed` and `transitions`.
-        allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
-        transitions: Lists of `(epoch, matrix)` by segmentation standard; under None that of a model of one standard.
-        predictions: A dict for each sentence or text, as `kcrf.runs.formats.read_predictions` returns it.
-        chosen: The names of the settings that the data decided.
-        train: The file of the training data, or None for a run from a script.
-        sha256: The hashes of the sets, a dict; empty for a run of an older version.
-    """
+    """A training run. An attribute whose file is missing is None."""
 
     path: Path
-    settings: dict[str, Any]
-    log: list[dict[str, float]] | None
-    scores: dict[str, dict[str, Any]] | None
-    labels: list[str] | None
-    allowed: np.ndarray | None
-    transitions: dict[str | None, list[tuple[int, np.ndarray]]] | None
-    predictions: list[dict[str, Any]] | None
-    chosen: tuple[str, ...] = ()
-    train: str | None = None
-    sha256: Mapping[str, str] = field(default_factory=dict)
+    settings: dict[str, Any]  # the values that ran
+    log: list[dict[str, float]] | None  # a dict for each epoch
+    scores: dict[str, dict[str, Any]] | None  # by part, "valid" or "test"
+    labels: list[str] | None  # of the tags. None without transitions; so are `allowed` and `transitions`
+    allowed: np.ndarray | None  # `(tags, tags)` bool
+    transitions: dict[str | None, list[tuple[int, np.ndarray]]] | None  # `(epoch, matrix)` by standard, or of None
+    predictions: list[dict[str, Any]] | None  # as `kcrf.runs.formats.read_predictions` returns them
+    chosen: tuple[str, ...] = ()  # the names of the settings that the data decided
+    train: str | None = None  # the file of the training data; None for a script
+    sha256: Mapping[str, str] = field(default_factory=dict)  # the hashes of the sets
 
     @property
     def part(self) -> str | None:

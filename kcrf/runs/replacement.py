@@ -45,10 +45,8 @@ def check_replaceable(path: Path) -> None:
 
 
 def settle(path: Path) -> None:
-    """Completes the replacement of a run by a complete new one, and removes what a killed process left.
-
-    Only the process that holds the lock of the folder may call this function, unless the path does not exist.
-    """
+    """Completes the replacement of a run by a complete new one, and removes what a killed process left. Only the
+    process that holds the lock of the folder may call this function, unless the path does not exist."""
     path = Path(os.path.realpath(path))
     new, old = new_folder(path), _sibling(path, "old")
     if is_complete(new):

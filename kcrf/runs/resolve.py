@@ -35,23 +35,15 @@ Stages = tuple[StageConfig, ...]
 
 @dataclass(frozen=True)
 class RunConfig:
-    """The complete configuration of a run.
-
-    Attributes:
-        data, model, optimizer, training: The parts, see their classes.
-        stages: The settings of the stages that take part.
-        facts: The `DataFacts` of the training data.
-        temperature: The number by which all scores are divided before probabilities are computed. It is fitted on the
-            validation set after training. For several standards, a dict from their names to numbers.
-    """
+    """The complete configuration of a run."""
 
     data: DataConfig
     model: ModelConfig
     optimizer: OptimizerConfig
     training: TrainingConfig
-    stages: Stages
+    stages: Stages  # that take part
     facts: DataFacts
-    temperature: Any = 1.0
+    temperature: Any = 1.0  # by which scores are divided for probabilities; of several standards, a dict
 
     def of_standard(self, standard: str) -> "RunConfig":
         """The configuration of the model of one of the segmentation standards."""
@@ -139,9 +131,8 @@ def _stages(
     stages: list[Any], data: DataConfig, model: ModelConfig, training: TrainingConfig, facts: DataFacts
 ) -> Stages:
     """The stages that take part. Small datasets of characters get augmented copies if the user does not decide.
-
-    `benchmarks/linear.py` measures these copies. Models of English words lose by them, and larger datasets do not gain.
-    """
+    `benchmarks/linear.py` measures these copies. Models of English words lose by them, and larger datasets do not
+    gain."""
     number, by = STAGES.index(AugmentationConfig), task_of(data.task).augment_by
     is_new = model.bert is None and training.epochs is None and training.steps is None
     is_whole = not any(stage.continues or isinstance(stage, IncompleteConfig) for stage in stages if stage.is_used)
@@ -189,9 +180,7 @@ def _optimizer_of_linear(
 
 def _training_of_linear(training: TrainingConfig, facts: DataFacts, solver: str | None) -> TrainingConfig:
     """As `_training`, for a linear model. L-BFGS has one epoch, without early stopping: its optimum is regularized.
-
-    With AdaGrad, the first epochs on large data are the best, so it stops early.
-    """
+    With AdaGrad, the first epochs on large data are the best, so it stops early."""
     if solver == "lbfgs":
         epochs, patience, batch_size = 1, None, facts.windows
     else:

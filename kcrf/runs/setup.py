@@ -17,12 +17,7 @@ from kcrf.tokenizers.vocabularies import vocab_text
 
 @dataclass(frozen=True)
 class Setup:
-    """The configuration and the reader of a run.
-
-    Attributes:
-        run: The `kcrf.runs.config_file.StoredRun`: its settings and its configuration.
-        reader: The reader of the model.
-    """
+    """The configuration and the reader of a run."""
 
     run: StoredRun
     reader: Reader

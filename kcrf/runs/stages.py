@@ -11,17 +11,13 @@ from kcrf.runs.options import FACTOR, NOT_NEGATIVE, POSITIVE, PROBABILITY, docum
 
 
 class StageConfig:
-    """The settings of a stage.
+    """The settings of a stage."""
 
-    Attributes:
-        continues: Whether the run continues the model of another run.
-        soft_targets: The weight of soft targets in the loss, and their temperature; None without soft targets.
-    """
-
-    continues: ClassVar[bool] = False
+    continues: ClassVar[bool] = False  # whether the run continues the model of another run
 
     @property
     def soft_targets(self) -> tuple[float, float] | None:
+        """The weight of soft targets in the loss, and their temperature; None without soft targets."""
         return None
 
     @property

@@ -11,28 +11,16 @@ import numpy as np
 
 from kcrf.corpora import Example, Sentence
 from kcrf.files import read_json, sha256_of, write_aside
+from kcrf.runs import names
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
-from kcrf.runs.names import (
-    CONFIG,
-    ESTIMATES,
-    FILES,
-    LOG,
-    PREDICTIONS,
-    SCORES,
-    SETUP,
-    STATE,
-    TEACHER_WORDS,
-    TRANSITIONS,
-    WEIGHTS,
-)
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
 from kcrf.tags import TagScheme
 
-_SETUP = (ESTIMATES, *SETUP)
-_BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
+_SETUP = (names.ESTIMATES, *names.SETUP)
+_BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, names.CONFIG))}  # left by a process killed early
 _HDF5_ITEM = 4096  # bytes that HDF5 needs at least for an array in addition to its values
 
 
@@ -45,10 +33,8 @@ class RunWriter(RunFolder):
     @classmethod
     @contextmanager
     def create(cls, path: str | os.PathLike[str], overwrite: bool = False) -> Iterator["RunWriter"]:
-        """A context with the writer of a new run.
-
-        After an error, an unfinished run is kept only if an epoch was saved; after an interruption it is always kept.
-        """
+        """A context with the writer of a new run. After an error, an unfinished run is kept only if an epoch was saved;
+        after an interruption it is always kept."""
         home = Path(path)
         if home.exists() and not home.is_dir():
             raise FileExistsError(f"{path}: needs a folder to write the run into. Received: a file")
@@ -57,12 +43,15 @@ class RunWriter(RunFolder):
         with locked(home):
             settle(home)
             _check_for_other_files(home)
-            if not overwrite and (home / SCORES).is_file():
+            if not overwrite and (home / names.SCORES).is_file():
                 raise FileExistsError(f"{path}: needs overwrite=True to replace a complete run. Received: False")
             new = new_folder(home)
             clear(new)
             if not _is_run(home):
-                for name in (ESTIMATES, TEACHER_WORDS):  # of a process that was killed before the folder was a run
+                for name in (
+                    names.ESTIMATES,
+                    names.TEACHER_WORDS,
+                ):  # of a process that was killed before the folder was a run
                     (home / name).unlink(missing_ok=True)
                 yield from cls(home)._write(home, is_new=not _names(home) - {LOCK})
                 return
@@ -84,7 +73,7 @@ class RunWriter(RunFolder):
 
     def _write(self, home: Path, is_new: bool = False) -> Iterator["RunWriter"]:
         """Yields the writer. Afterwards the run is complete, and replaces an old run in the folder `home`."""
-        for name in FILES:  # files of a killed process
+        for name in names.FILES:  # files of a killed process
             self.file(f"new.{name}").unlink(missing_ok=True)
         try:
             yield self
@@ -97,20 +86,20 @@ class RunWriter(RunFolder):
 
     def save_config(self, run: StoredRun) -> None:
         """Writes `config.json`, which makes the folder a run, with the hash of the weights, if there are any."""
-        weights = self.file(WEIGHTS)
-        self.save_json(CONFIG, run.to_json() | ({"weights": sha256_of(weights)} if weights.is_file() else {}))
+        weights = self.file(names.WEIGHTS)
+        self.save_json(names.CONFIG, run.to_json() | ({"weights": sha256_of(weights)} if weights.is_file() else {}))
 
     def save_weights(self, model: Any) -> None:
         """Writes the weights of a Keras model."""
         # HDF5 crashes on a full disk: check first that there is room.
         room = sum(4 * int(np.prod(variable.shape)) + _HDF5_ITEM for variable in model.variables)
-        self._write_aside(WEIGHTS, model.save_weights, room)
+        self._write_aside(names.WEIGHTS, model.save_weights, room)
 
     def save_state(self, progress: Any, arrays: Iterable[np.ndarray]) -> None:
         """Writes the state of training, from which it can be resumed."""
         text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
         numbered = {str(number): array for number, array in enumerate(arrays)}
-        self._write_aside(STATE, lambda path: np.savez(path, progress=text, **numbered))  # type: ignore[arg-type]
+        self._write_aside(names.STATE, lambda path: np.savez(path, progress=text, **numbered))  # type: ignore[arg-type]
 
     def save_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Writes a file of arrays, a dict."""
@@ -118,23 +107,23 @@ class RunWriter(RunFolder):
 
     def save_log(self, rows: Sequence[Mapping[str, float]]) -> None:
         """Writes the log: a list of dicts, one for each epoch."""
-        self.save_text(LOG, log_text(rows))
+        self.save_text(names.LOG, log_text(rows))
 
     def save_transitions(self, scheme: TagScheme, epochs: Iterable[Sequence[Any]]) -> None:
         """Writes the transitions, as `kcrf.runs.formats.transitions_text` takes them."""
-        self.save_text(TRANSITIONS, transitions_text(scheme, epochs))
+        self.save_text(names.TRANSITIONS, transitions_text(scheme, epochs))
 
     def save_predictions(self, sentences: Iterable[Sentence], predicted: Iterable[Sequence[tuple]]) -> None:
         """Writes the predictions for `Sentence`s: for each a list of `(start, end[, label], probability)`."""
-        self.save_text(PREDICTIONS, predictions_text(sentences, predicted))
+        self.save_text(names.PREDICTIONS, predictions_text(sentences, predicted))
 
     def save_classifications(self, examples: Iterable[Example], predicted: Iterable[Any]) -> None:
         """Writes the predictions for `Example`s: for each a `Classification`."""
-        self.save_text(PREDICTIONS, classifications_text(examples, predicted))
+        self.save_text(names.PREDICTIONS, classifications_text(examples, predicted))
 
     def save_scores(self, scores: Mapping[str, Any]) -> None:
         """Writes the scores of the best weights, which completes the run."""
-        self.save_json(SCORES, scores)
+        self.save_json(names.SCORES, scores)
 
     def save_json(self, name: str, value: Any) -> None:
         """Writes a file of plain values."""
@@ -159,7 +148,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def _is_run(folder: Path) -> bool:
-    path = folder / CONFIG
+    path = folder / names.CONFIG
     return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
 
 

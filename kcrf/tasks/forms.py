@@ -85,11 +85,9 @@ def _item(task: str, source: str, item: Any) -> Any:
         return _tuple(task, source, (text, spans))
     if task not in ("classify", "cws") and tokens is not None and tags is not None:
         return _tuple(task, source, (list(tokens), list(tags)))
-    needed = {
-        "classify": "text and label",
-        "cws": "words",
-        "ner": "tokens and ner_tags, or text and entities",
-    }.get(task, "tokens and tags")
+    needed = {"classify": "text and label", "cws": "words", "ner": "tokens and ner_tags, or text and entities"}.get(
+        task, "tokens and tags"
+    )
     raise ValueError(f"{source}: needs {needed}. Received: a dict of {', '.join(map(str, item))}")
 
 

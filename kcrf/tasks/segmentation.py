@@ -19,11 +19,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Segmentation(Task):
-    """The words of texts without spaces between words, as in Chinese, by one or several segmentation standards.
-
-    With several standards, each part of the data is a mapping from their names to lists of sentences. `check` converts
-    it to one list of `Sentence`s with their standards.
-    """
+    """The words of texts without spaces between words, as in Chinese, by one or several segmentation standards. With
+    several standards, each part of the data is a mapping from their names to lists of sentences. `check` converts it to
+    one list of `Sentence`s with their standards."""
 
     name = "cws"
     command = "segment"

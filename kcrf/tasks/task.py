@@ -40,11 +40,9 @@ class DataFacts:
 
 
 class Task(ABC):
-    """A task that a model can learn: its settings, its data, its labels and its scores.
-
-    By default, an item is a `Sentence`, and the model gives a tag to each unit of its text. `data` is a
-    `kcrf.runs.DataConfig` with the types or labels, `config` a `kcrf.runs.RunConfig`.
-    """
+    """A task that a model can learn: its settings, its data, its labels and its scores. By default, an item is a
+    `Sentence`, and the model gives a tag to each unit of its text. `data` is a `kcrf.runs.DataConfig` with the types or
+    labels, `config` a `kcrf.runs.RunConfig`."""
 
     name: str  # as for `kcrf train --task`
     output: Literal["tags", "label"] = "tags"  # for the tokens of a text, or for the text
@@ -76,10 +74,8 @@ class Task(ABC):
 
     @abstractmethod
     def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
-        """The scores of predictions, with the keys of a function of `kcrf.metrics`.
-
-        Raises MismatchError if the texts of gold and prediction differ. `words` are the in-vocabulary words.
-        """
+        """The scores of predictions, with the keys of a function of `kcrf.metrics`. Raises MismatchError if the texts
+        of gold and prediction differ. `words` are the in-vocabulary words."""
 
     @abstractmethod
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
@@ -193,11 +189,9 @@ def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str)
 
 
 def tagged_windows(sentences: Items, readings: Items, scheme: TagScheme, whole_spans: bool = False) -> list[Any]:
-    """Every window of every sentence, with its tags: -1 where a position has no tag, or an unknown tag.
-
-    With `whole_spans`, the tags of a span that a window cuts off are unknown: the constraints of a CRF forbid sequences
-    that begin inside a word.
-    """
+    """Every window of every sentence, with its tags: -1 where a position has no tag, or an unknown tag. With
+    `whole_spans`, the tags of a span that a window cuts off are unknown: the constraints of a CRF forbid sequences that
+    begin inside a word."""
     windows = []
     for sentence, reading in zip(sentences, readings, strict=True):
         tags = tags_of_units(scheme, reading.units, sentence.spans, sentence.unknown)

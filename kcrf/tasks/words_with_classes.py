@@ -20,11 +20,7 @@ class WordsWithClasses(Task):
     has_word_classes = True
     settings = frozenset({"metric"})
     defaults: Mapping[str, Any] = {"scheme": "bmes"}
-    choices: Mapping[str, tuple[Any, ...]] = {
-        "scheme": ("bmes",),
-        "units": ("characters",),
-        "metric": ("joint_f", "f"),
-    }
+    choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bmes",), "units": ("characters",), "metric": ("joint_f", "f")}
     file_options = frozenset({"column", "words"})
 
     def read_file(self, path: str, options: FileOptions) -> Items:

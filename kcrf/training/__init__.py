@@ -3,10 +3,4 @@
 from kcrf.runs.settings import Settings
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
-__all__ = [
-    "train_tagger",
-    "Settings",
-    "resume_tagger",
-    "train_classifier",
-    "train_segmenter",
-]
+__all__ = ["train_tagger", "Settings", "resume_tagger", "train_classifier", "train_segmenter"]

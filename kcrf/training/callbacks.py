@@ -16,10 +16,8 @@ from kcrf.training.state import load_state, save_state
 
 class Interruption(keras.callbacks.Callback):
     """Ends training when the user presses Ctrl-C, even if a bare `except:` in Keras swallows the `KeyboardInterrupt`.
-
     Use it both as a callback of `fit` and as the context around `fit`. It does nothing if the user has set another
-    signal handler, or outside of the main thread, which alone receives signals.
-    """
+    signal handler, or outside of the main thread, which alone receives signals."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -16,27 +16,16 @@ Parts = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class RunData:
-    """The data of a run.
-
-    Attributes:
-        task: The task.
-        whole: A list of `Sentence`s or `Example`s for each of "train", "valid" and maybe "test".
-        given: The same, with a sample of "train" if the user limits its size.
-        parts: The same, with the labels of the stages.
-        texts: The unlabeled texts, as given.
-        unlabeled: The items of the unlabeled texts.
-        copies: For each item of the training set a list of its augmented copies; None without augmentation.
-        models: Hashes of other models, which must be the same when the run is resumed.
-    """
+    """The data of a run."""
 
     task: Task
-    whole: Parts
-    given: Parts
-    parts: Parts
-    texts: list[Any]
-    unlabeled: list[Any] = field(default_factory=list)
-    copies: list[list[Any]] | None = None
-    models: Mapping[str, str] = field(default_factory=dict)
+    whole: Parts  # a list of `Sentence`s or `Example`s for each of "train", "valid" and maybe "test"
+    given: Parts  # the same, with a sample of "train" if the user limits its size
+    parts: Parts  # the same, with the labels of the stages
+    texts: list[Any]  # the unlabeled texts, as given
+    unlabeled: list[Any] = field(default_factory=list)  # the items of the unlabeled texts
+    copies: list[list[Any]] | None = None  # augmented copies of each item of the training set
+    models: Mapping[str, str] = field(default_factory=dict)  # hashes of models that must not change before a resume
 
     def training_items(self) -> list[Any]:
         """The items of the training set, each followed by its copies."""

@@ -125,10 +125,8 @@ def _trainers(plan: RunPlan) -> Trainers:
 
 
 def _trainer(plan: RunPlan, ngrams: Any) -> Any:
-    """The trainer of a new linear model, or of one that continues the model that the run extends.
-
-    A new model with a lexicon is averaged with one without, which finds more of the words that are not in it.
-    """
+    """The trainer of a new linear model, or of one that continues the model that the run extends. A new model with a
+    lexicon is averaged with one without, which finds more of the words that are not in it."""
     config, columns = plan.config, ngrams.without_lexicon()
     weight = config.task.without_lexicon
     if not weight or config.continues or len(columns) == ngrams.width:

@@ -34,20 +34,12 @@ _OF_STAGES = {"copies", "extend"}  # the fingerprints that stages add to the dat
 
 @dataclass(frozen=True)
 class RunPlan:
-    """Everything that fitting a run needs.
-
-    Attributes:
-        run: The content of `config.json`: the settings of the user and the configuration.
-        reader: The reader of the model.
-        data: The data.
-        windows: The windows of the training set with its copies, then those of the unlabeled texts, with targets.
-        stages: The stages of the run.
-    """
+    """Everything that fitting a run needs."""
 
     run: StoredRun
     reader: Reader
     data: RunData
-    windows: list[Any]
+    windows: list[Any]  # of the training set with its copies, then of the unlabeled texts, with targets
     stages: list[Stage]
 
     @property

@@ -122,11 +122,9 @@ def train_classifier(
     overwrite: bool = False,
     unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
-    """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts.
-
-    The parts are lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`. If `metric` of the
-    settings is None and the labels are numbers with decimals, the model is trained for regression.
-    """
+    """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts. The
+    parts are lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`. If `metric` of the
+    settings is None and the labels are numbers with decimals, the model is trained for regression."""
     _check_task(settings, "classify")
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
 

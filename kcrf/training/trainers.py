@@ -31,13 +31,9 @@ Scores = dict[str, Any]
 
 
 class Trainer:
-    """A kind of output: its batches, model, loss, tagger and scores.
+    """A kind of output: its batches, model, loss, tagger and scores."""
 
-    Attributes:
-        batch_options: The options of its `Batches`.
-    """
-
-    batch_options: Mapping[str, bool] = {}
+    batch_options: Mapping[str, bool] = {}  # of its `Batches`
 
     def batches(self, training: TrainingConfig, windows: Sequence[Any]) -> Batches:
         """The `Batches` of windows."""
@@ -109,10 +105,8 @@ def _training_words(tagger: Any, sources: Sources, parts: Parts, name: str) -> A
 
 
 def _vocabulary_sentences(sources: Sources, parts: Parts, name: str, standard: str | None = None) -> list[Any]:
-    """The sentences whose words are in the vocabulary when a part is scored: those of the file of the training data.
-
-    If the validation set was held out from that file, its words count for the test set.
-    """
+    """The sentences whose words are in the vocabulary when a part is scored: those of the file of the training data. If
+    the validation set was held out from that file, its words count for the test set."""
     files = sources["valid"] or () if "valid" in sources else None  # of standards, a dict by some of their names
     is_held_out = files is not None and (standard not in files if standard else not files)
     sentences = [*parts["train"], *(parts["valid"] if is_held_out and name != "valid" else ())]

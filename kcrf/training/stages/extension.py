@@ -46,10 +46,8 @@ class Extension(Stage):
 
     @classmethod
     def completed(cls, user: Settings, data: RunData) -> Settings:
-        """The settings with the types of the old run, followed by the new types of the training data.
-
-        Prints notes on standard error about old types that are marked, and about characters with unknown tags.
-        """
+        """The settings with the types of the old run, followed by the new types of the training data. Prints notes on
+        standard error about old types that are marked, and about characters with unknown tags."""
         old, train = RunFolder(user.extend).read_config().config.data.types, data.whole["train"]  # type: ignore[arg-type]
         in_data = entity_types(train)
         types = grown_types(user.extend, old, in_data, user.types)
@@ -76,10 +74,8 @@ class Extension(Stage):
         return marked_types(self.settings.marked, self._old.data.types, self.config.data.types, in_data)
 
     def prepare(self, data: RunData, folder: RunWriter | None) -> RunData:
-        """The data with old types in the validation set: predicted by the old model if none of them is marked.
-
-        The test set does not change. Notes on standard error say what has been predicted, and what the scores count.
-        """
+        """The data with old types in the validation set: predicted by the old model if none of them is marked. The test
+        set does not change. Notes on standard error say what has been predicted, and what the scores count."""
         weights = LINEAR if self._old.model.encoder == "linear" else WEIGHTS
         data = replace(data, models={"extend": sha256_of(RunFolder(self._path).existing(weights))})
         marked = self._marked(data)
@@ -97,10 +93,8 @@ class Extension(Stage):
         return data
 
     def reader(self, make: Callable[[], Reader], data: RunData) -> Reader:
-        """The reader of the old run, with the vocabulary of the training set unless a BERT has its own.
-
-        Notes entities that begin or end inside its words.
-        """
+        """The reader of the old run, with the vocabulary of the training set unless a BERT has its own. Notes entities
+        that begin or end inside its words."""
         setup = load_setup(RunFolder(self._path))
         reader, model, train = setup.reader, setup.config.model, data.parts["train"]
         if isinstance(reader, WordReader):
@@ -208,9 +202,7 @@ class FixedReader:
 
 def load_weights(model: Any, run: Any) -> None:
     """Copies the weights of a run into a model of the same layers with more tags and entries of vocabularies, all last.
-
-    At first, what is new in a vocabulary has the vector of what is unknown, so the old tags have the same scores.
-    """
+    At first, what is new in a vocabulary has the vector of what is unknown, so the old tags have the same scores."""
     old_model = open_model(run)[0].model  # type: ignore[union-attr]
     multipliers, old_multipliers = _multipliers(model), _multipliers(old_model)
     embeddings = {id(layer.embeddings) for layer in model.layers if isinstance(layer, keras.layers.Embedding)}

@@ -17,11 +17,9 @@ def spans_in_units(scheme: TagScheme, units: np.ndarray, spans: Sequence[tuple[i
 
 
 def constraints_of_old(spans: Sequence[Any], old: TagScheme, marked: Collection[str]) -> SpanConstraints:
-    """The constraints of a sentence on the predictions of the old model.
-
-    Entities of old types that the sentence marks are given, and there is no entity where it marks a new type. An old
-    type that the data mark wherever it occurs is forbidden elsewhere.
-    """
+    """The constraints of a sentence on the predictions of the old model. Entities of old types that the sentence marks
+    are given, and there is no entity where it marks a new type. An old type that the data mark wherever it occurs is
+    forbidden elsewhere."""
     of_old_types = [span for span in spans if span[2] in old.types]
     outside = [span[:2] for span in spans if span[2] not in old.types]
     return SpanConstraints(of_old_types, [], outside, tuple(label for label in old.types if label not in marked))
@@ -31,10 +29,8 @@ def with_new_types(
     counts: tuple[np.ndarray, np.ndarray], spans: Sequence[Any], first: int, old: TagScheme, new: TagScheme
 ) -> tuple[np.ndarray, np.ndarray]:
     """The expected counts of the old model in a window, with the entities of new types written into its tag sequences.
-
     All tag sequences of the old model have O at these entities. There, the tags are replaced in the expected tags, and
-    the transitions from and to them in the expected transitions.
-    """
+    the transitions from and to them in the expected transitions."""
     tags, steps = counts
     count, size = tags.shape
     padded = np.zeros((count, len(new)), tags.dtype)

@@ -33,10 +33,8 @@ class Teacher(Stage):
     """Labels all texts of the training set, and unlabeled texts, by the model of another run."""
 
     def check(self) -> None:
-        """Raises ValueError if the teacher is incomplete, or has another task, other labels or other units.
-
-        Also raises ValueError if a temperature is set for a regression teacher, which has no probabilities.
-        """
+        """Raises ValueError if the teacher is incomplete, or has another task, other labels or other units. Also raises
+        ValueError if a temperature is set for a regression teacher, which has no probabilities."""
         settings, defaults = self.settings, task_of(self.config.data.task).defaults
         temperature = settings.teacher_temperature
         if self.config.facts.metric in REGRESSION_METRICS and temperature != defaults["teacher_temperature"]:
@@ -109,12 +107,7 @@ class Teacher(Stage):
 
 
 class TagTeacher:
-    """A tagger that predicts the expected counts of tags and transitions of each window of its student.
-
-    Attributes:
-        sentences: The training set with its copies, then the unlabeled sentences.
-        texts: Their texts.
-    """
+    """Predicts the expected counts of a student's windows, those of the training set with its copies first."""
 
     def __init__(self, path: Any, windows: list[Any], reader: Reader, data: RunData) -> None:
         self._path, self._windows, self._reader = path, windows, reader
@@ -157,10 +150,8 @@ def _in_words(value: Any) -> str:
 
 
 def _new_texts(unlabeled: list[Any], train: list[Any]) -> list[Any]:
-    """The unlabeled sentences whose texts are not in the training set, each once.
-
-    A lexicon that counts a text twice still has its words when the lexicon is computed without the text.
-    """
+    """The unlabeled sentences whose texts are not in the training set, each once. A lexicon that counts a text twice
+    still has its words when the lexicon is computed without the text."""
     known = {sentence.text for sentence in train}
     found = {sentence.text: sentence for sentence in unlabeled if sentence.text not in known}
     if len(found) < len(unlabeled):
