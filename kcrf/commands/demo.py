@@ -11,17 +11,19 @@ Training takes a few minutes. The last lines show held-out sentences with the wr
 
 example:
   kcrf demo --text 今天天气真好"""
+_OPTIONS = """
+--out OUT:runs/demo  Folder for the three runs and a heat map. [%(default)s]
+--text TEXT*         A text to segment at the end; may be repeated. [none]
+"""
 
 
 def add_options(parser: CommandParser) -> None:
     parser.epilog = _EPILOG
-    declare(parser, "--out OUT:runs/demo  Folder for the three runs and a heat map. [%(default)s]")
-    help = "A text to segment at the end; may be repeated. [none]"
-    parser.add_argument("--text", action="append", default=[], help=help)
+    declare(parser, _OPTIONS)
 
 
 def run(options: Namespace) -> None:
     with quiet_import():
         from kcrf.commands.heads import compare_heads
 
-    compare_heads(options.out, options.text)
+    compare_heads(options.out, options.text or ())

@@ -3,7 +3,7 @@
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
 from pathlib import Path
@@ -85,8 +85,9 @@ def compare_heads(out: str, texts: Sequence[str] = (), heads: Sequence[Head] = H
         console.print(f"{text}\n", highlight=False, markup=False, soft_wrap=True)
     for name, matrix in matrices.items():
         console.print(transition_table(name, matrix, scheme))
-    _draw(matrices, scheme, Path(out) / "transitions.png", console)
-    _report(Path(out), heads, console)
+    picture, page = Path(out) / "transitions.png", Path(out) / "report.html"
+    _write("Heat map", picture, console, lambda: transition_heat_map(matrices, scheme, picture))
+    _write("Report", page, console, lambda: write_report([Path(out) / head.folder for head in heads], page))
     _show_sentences(Path(out) / heads[-1].folder, texts, console)
     console.print(_NEXT.format(out=out, run=heads[-1].folder), highlight=False, markup=False, soft_wrap=True)
 
@@ -136,20 +137,13 @@ def _computed_on() -> str:
     )
 
 
-def _draw(matrices: dict[str, np.ndarray], scheme: Any, path: Path, console: Console) -> None:
+def _write(what: str, path: Path, console: Console, write: Callable[[], object]) -> None:
+    """Writes a file and names it, or says which package it needs."""
     try:
-        transition_heat_map(matrices, scheme, path)
-        console.print(f"Heat map: {path}", highlight=False)
+        write()
+        console.print(f"{what}: {path}", highlight=False)
     except ImportError as error:
-        console.print(f"No heat map. {error}", markup=False)
-
-
-def _report(out: Any, heads: Any, console: Console) -> None:
-    try:
-        write_report([out / head.folder for head in heads], out / "report.html")
-        console.print(f"Report: {out / 'report.html'}", highlight=False)
-    except ImportError as error:
-        console.print(f"No report. {error}", markup=False)
+        console.print(f"No {what[0].lower()}{what[1:]}. {error}", markup=False)
 
 
 def _show_sentences(run_dir: Path, texts: Sequence[str], console: Console) -> None:

@@ -107,13 +107,14 @@ _TYPES: dict[str, type] = {"N": int, "K": int, "X": float}
 def declare(parser: argparse._ActionsContainer, options: str, off: bool | None = False) -> None:
     """Adds the options that a text declares: a name, its value, and after two spaces its help, on one or more lines.
 
-    A value N or K is an integer, X a number, {a,b} a choice; `:` and a default may follow it, or `!` if it is required.
+    A value N or K is an integer, X a number, {a,b} a choice; `:` and a default may follow it, `!` if it is required,
+    `*` if it may be repeated, `+` if there may be several.
     An option without a value is a flag, with the value `off` if it is left out. A name without hyphens is an argument,
     in brackets if it may be left out.
     """
     for name, value, help in _OPTION.findall(options):
         more: dict[str, Any] = {"help": " ".join(help.split())}
-        metavar, _, default = value.rstrip("!").partition(":")
+        metavar, _, default = value.rstrip("!*+").partition(":")
         if metavar.startswith("{"):
             more |= {"choices": metavar[1:-1].split(","), "default": default or None}
         elif metavar:
@@ -124,8 +125,8 @@ def declare(parser: argparse._ActionsContainer, options: str, off: bool | None =
         else:
             more |= {"metavar": name.strip("[]"), "nargs": "?" if "[" in name else None}
             name = name.strip("[]").lower()
-        if value.endswith("!"):
-            more["required"] = True
+        more |= {"required": True} if value.endswith("!") else {}
+        more |= {"action": "append"} if value.endswith("*") else {"nargs": "+"} if value.endswith("+") else {}
         parser.add_argument(*name.split(","), **more)
 
 

@@ -18,6 +18,7 @@ examples:
   kcrf train --train words.txt --bert pretrained/news --out runs/words
   kcrf pretrain --resume pretrained/news"""
 _OPTIONS = """
+--text FILE+     Files with the text. They may be larger than memory.
 --out FOLDER     Folder for the model: a new or an empty one.
 --resume FOLDER  Resume an interrupted pretraining from its last saved state. Takes no other option.
 """
@@ -29,8 +30,6 @@ def add_options(parser: CommandParser) -> None:
 
     parser.usage, parser.epilog = _USAGE, _EPILOG
     model = add_settings(parser, PRETRAINING_FIELDS, PRETRAINING_RULES)["model"]
-    help = "Files with the text. They may be larger than memory."
-    model.add_argument("--text", nargs="+", metavar="FILE", help=help)
     declare(model, _OPTIONS)
 
 

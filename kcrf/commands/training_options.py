@@ -37,17 +37,16 @@ _FROM = (
     "Start from the BERT of another run, instead of --bert FOLDER, without its head. For small data: train on a larger "
     "task of a similar kind first. [none]"
 )
-_FILES_OF_STANDARDS = {
-    "standard": "The training data of one of several segmentation standards, instead of --train, once for each: one "
-    "model with a CRF for each standard on one encoder. Only for cws. [one standard]",
-    "valid": "Held-out data to choose the best epoch by; with --standard NAME=FILE, once for each standard that has "
-    "some. [a tenth of the training data, by --seed]",
-    "test": "Test data, scored once at the end; with --standard NAME=FILE, once for each standard that has some. "
-    "[none]",
-}
-_UNLABELED = """
---unlabeled FILE  Unlabeled text that the teacher labels: one text per line, or two texts with a tab between them. Only
-                  with --teacher. [none]
+_PARTS = """
+--train FILE           The training data.
+--standard NAME=FILE*  The training data of one of several segmentation standards, instead of --train, once for each:
+                       one model with a CRF for each standard on one encoder. Only for cws. [one standard]
+--valid FILE*          Held-out data to choose the best epoch by; with --standard NAME=FILE, once for each standard that
+                       has some. [a tenth of the training data, by --seed]
+--test FILE*           Test data, scored once at the end; with --standard NAME=FILE, once for each standard that has
+                       some. [none]
+--unlabeled FILE       Unlabeled text that the teacher labels: one text per line, or two texts with a tab between them.
+                       Only with --teacher. [none]
 """
 _RUN_FOLDER = """
 --out RUN_DIR     Folder for the model, its scores and the log.
@@ -65,11 +64,7 @@ def add_training_options(parser: CommandParser) -> None:
     groups = add_settings(parser, FIELDS, RULES)
     groups["BERT"].add_argument("--from", dest="from_run", metavar="RUN_DIR", help=_FROM)
     data = groups["data"]
-    declare(data, "--train FILE  The training data.")
-    for name, help in _FILES_OF_STANDARDS.items():
-        metavar = "NAME=FILE" if name == "standard" else "FILE"
-        data.add_argument(f"--{name}", action="append", metavar=metavar, help=help)
-    declare(data, _UNLABELED)
+    declare(data, _PARTS)
     add_fields_option(data)
     add_conll_options(data)
     declare(data, _RUN_FOLDER, off=None)
