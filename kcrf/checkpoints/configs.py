@@ -2,6 +2,7 @@
 written for Hugging Face.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -12,9 +13,14 @@ from typing import Any
 import numpy as np
 
 from kcrf.checkpoints.names import CONFIG_FILES
+from kcrf.extras import needs_extra
 from kcrf.files import read_json
 
 Source = str | PathLike[str] | Mapping[str, Any] | None
+
+
+class UnknownModelError(ValueError):
+    """A configuration names a model that has no layers here."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +202,9 @@ def read_config(source: Source, model: str | None = None) -> dict[str, Any]:
     named = str(config.get("model_type") or "")
     family = SAME_AS.get(named, named) or _family_of(config, model)
     if family not in FAMILIES:
-        raise ValueError(
-            f"{where}: model_type must be one of {(*FAMILIES, *SAME_AS)}, others are not supported. "
-            f"Received: {family!r}"
+        raise UnknownModelError(
+            f"{where}: model_type must be one of {(*FAMILIES, *SAME_AS)}, others are not supported; "
+            f"`kcrf.layers.TransformersEncoder` has them on PyTorch. Received: {family!r}"
         )
     if model in LIKE_BERT and family in LIKE_BERT:
         family = model
@@ -216,6 +222,32 @@ def read_config(source: Source, model: str | None = None) -> dict[str, Any]:
     if named == "albert":  # Hugging Face's ALBERT always maps
         config["embedding_mapping"] = True
     return config
+
+
+def encoder_config(folder: str | PathLike[str]) -> dict[str, Any]:
+    """Reads the configuration of an encoder in a folder.
+
+    If it has no layers here, the entry "transformers" is the whole configuration, from which `transformers` builds it,
+    and a line says so.
+    """
+    try:
+        return read_config(folder)
+    except UnknownModelError as error:
+        unknown = error
+    kind = _read_file(Path(folder))[1]["model_type"]
+    with needs_extra("transformers", f"{folder}: {kind!r} has no layers in kcrf, and"):
+        from transformers import AutoConfig
+    try:
+        config = AutoConfig.from_pretrained(folder)
+    except ValueError:  # a model that the installed version does not know
+        raise unknown from None
+    if config.is_encoder_decoder:
+        raise unknown
+    print(f"{folder}: {kind!r} has no layers in kcrf, so transformers computes it")
+    names = ("num_hidden_layers", "vocab_size", "max_position_embeddings", "type_vocab_size", "pad_token_id")
+    values = {name: getattr(config, name, None) for name in names}
+    own = {name: value for name, value in values.items() if value is not None}
+    return {"type_vocab_size": 0, **own, "model_type": kind, "transformers": json.loads(config.to_json_string(False))}
 
 
 def has_config(folder: str | PathLike[str]) -> bool:

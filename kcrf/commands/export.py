@@ -37,7 +37,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from kcrf.taggers.open_model import check_standard, is_linear, open_run
+    from kcrf.taggers.open_model import check_standard, is_linear, is_of_transformers, open_run
 
     opened = open_run(options.run_dir)
     data = opened.read_config().config.data  # refuses a folder that holds no run, before TensorFlow is imported
@@ -53,9 +53,10 @@ def run(options: Namespace) -> None:
     if is_linear(opened):
         _write(options, out)
         return
-    os.environ["KERAS_BACKEND"] = "tensorflow"
+    backend = "torch" if is_of_transformers(opened) else "tensorflow"
+    os.environ["KERAS_BACKEND"] = backend
     with quiet_import(), needs_extra("export", "kcrf export"):
-        import_module("tensorflow")
+        import_module(backend)
         _write(options, out)
 
 

@@ -1,4 +1,4 @@
-"""Taggers and classifiers as ONNX files: the network by tf2onnx, then decoding and probabilities."""
+"""Taggers and classifiers as ONNX files: the network by tf2onnx or by PyTorch, then decoding and probabilities."""
 
 import json
 import logging
@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import tensorflow as tf
-import tf2onnx
 from onnx import TensorProto, helper
 
-from kcrf.backend import keras, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.export.chain_graph import Graph, append_chain
-from kcrf.export.saved_model import signature_of
 from kcrf.networks.tagging import mask_of
 from kcrf.runs import RunConfig
 from kcrf.version import __version__
@@ -87,19 +84,33 @@ def _network_graph(model: Any, outputs: Callable[..., dict[str, Any]], int8: boo
     `outputs` takes the inputs and what the model returned, and returns a dict of results. Inputs and results have the
     names of the dicts; no result is declared as an output yet.
     """
-    network = _without_convolutions(model) if int8 else model
+    if backend_name() == "torch":
+        from kcrf.export.torch_graph import network_graph
+
+        proto = network_graph(model, outputs)
+    else:
+        proto = _graph_of_tensorflow(_without_convolutions(model) if int8 else model, outputs)
+    proto = _quantized(proto) if int8 else proto
+    proto.graph.ClearField("output")
+    return proto
+
+
+def _graph_of_tensorflow(model: Any, outputs: Callable[..., dict[str, Any]]) -> Any:
+    """The `onnx.ModelProto` by tf2onnx."""
+    import tensorflow as tf
+    import tf2onnx
+
+    from kcrf.export.saved_model import signature_of
+
     signature = list(signature_of(model).values())
 
     @tf.function(input_signature=signature)
     def call(*arrays: Any) -> dict[str, Any]:
         inputs = dict(zip(model.input, arrays, strict=True))
-        return outputs(inputs, network(inputs, training=False))
+        return outputs(inputs, model(inputs, training=False))
 
     handlers = {"Erfc": (_convert_erfc, [])}
-    proto, _ = tf2onnx.convert.from_function(call, signature, opset=_OPSET, custom_op_handlers=handlers)
-    proto = _quantized(proto) if int8 else proto
-    proto.graph.ClearField("output")
-    return proto
+    return tf2onnx.convert.from_function(call, signature, opset=_OPSET, custom_op_handlers=handlers)[0]
 
 
 def _without_convolutions(model: Any) -> Any:

@@ -11,7 +11,7 @@ from kcrf.readers import SubwordReader
 from kcrf.runs.exported import with_hash, write_linear_file
 from kcrf.runs.names import BERT_CONFIG, CONFIG, TOKENIZER, VOCABULARY
 from kcrf.runs.setup import Setup
-from kcrf.taggers.open_model import is_linear, open_model, open_run
+from kcrf.taggers.open_model import is_linear, is_of_transformers, open_model, open_run
 
 FORMATS = ("onnx", "saved_model")
 _NO_LITERT = (
@@ -46,16 +46,17 @@ def export_model(
     Raises:
         FileExistsError: The folder of a SavedModel exists.
         FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        RuntimeError: The backend of Keras is not TensorFlow, which writes all formats of Keras models.
-        ValueError: `format` is unknown, `path` has a different extension, `int8` is used without ONNX, or the run is
-            damaged.
+        RuntimeError: The backend of Keras is not TensorFlow, which writes all formats of Keras models; or, for a run
+            with an encoder of `transformers`, not PyTorch.
+        ValueError: `format` is unknown, `path` has a different extension, `int8` is used without ONNX, the run is
+            damaged, or PyTorch cannot export its encoder of `transformers`.
 
     >>> export_model("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
     """
     if is_linear(open_run(run_dir)):
         _export_linear(run_dir, Path(path), format, int8, standard)
         return
-    _check(path, format, int8)
+    _check(path, format, int8, "torch" if is_of_transformers(open_run(run_dir)) else "tensorflow")
     network, setup = open_model(run_dir, standard=standard)
     if format == "onnx":
         from kcrf.export.onnx_file import onnx_file
@@ -86,11 +87,13 @@ def _export_linear(run_dir: str | os.PathLike[str], path: Path, format: str, int
     write_linear_file(path, texts, network.model.arrays())
 
 
-def _check(path: str | os.PathLike[str], format: str, int8: bool) -> None:
+def _check(path: str | os.PathLike[str], format: str, int8: bool, backend: str) -> None:
     from kcrf.backend import backend_name
 
-    if backend_name() != "tensorflow":
-        raise RuntimeError(f"needs KERAS_BACKEND=tensorflow, set before Keras is imported. Received: {backend_name()}")
+    if backend_name() != backend:
+        raise RuntimeError(f"needs KERAS_BACKEND={backend}, set before Keras is imported. Received: {backend_name()}")
+    if backend == "torch" and format == "saved_model":
+        raise ValueError("an encoder of transformers is exported as ONNX. Received: format='saved_model'")
     if format not in FORMATS:
         reason = f"; {_NO_LITERT}" if format == "litert" else ""
         raise ValueError(f"`format` must be one of {list(FORMATS)}. Received: {format!r}{reason}")

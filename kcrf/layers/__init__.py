@@ -15,6 +15,7 @@ from kcrf.layers.learning_rates import SetLearningRate
 from kcrf.layers.ngrams import NGramScores
 from kcrf.layers.normalization import LayerNormalization
 from kcrf.layers.pooling import LayerPooling
+from kcrf.layers.transformers_encoder import TransformersEncoder
 from kcrf.rates import suggest_lr_multiplier
 
 if TYPE_CHECKING:
@@ -38,4 +39,5 @@ __all__ = [
     "MultiHeadAttention",
     "PositionEmbedding",
     "RelativePositionEmbedding",
+    "TransformersEncoder",
 ]

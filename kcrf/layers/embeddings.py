@@ -13,6 +13,13 @@ HIERARCHY = 0.4  # the weight of the coarse position in bert4keras
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 
+def padding_mask(tokens: Any, padding_id: int) -> Any:
+    """Whether each token is not padding, `(batch, time)` bool. In a row of padding alone, the first position is not."""
+    real = ops.not_equal(tokens, padding_id)
+    is_empty = ops.logical_not(ops.any(real, axis=1, keepdims=True))
+    return ops.concatenate([ops.logical_or(real[:, :1], is_empty), real[:, 1:]], axis=1)
+
+
 @dataclass
 class EncoderRecord:
     """Facts about an encoder, kept by its token embedding; only `config` is saved with models."""
@@ -69,9 +76,7 @@ class Embedding(keras.layers.Embedding):
             return mask
         if not self.mask_zero:
             return None
-        real = ops.not_equal(inputs, self.padding_id)
-        is_empty = ops.logical_not(ops.any(real, axis=1, keepdims=True))
-        return ops.concatenate([ops.logical_or(real[:, :1], is_empty), real[:, 1:]], axis=1)
+        return padding_mask(inputs, self.padding_id)
 
     def compute_output_shape(self, input_shape: Any, reverse: bool = False) -> Any:
         return (*input_shape[:-1], self.input_dim) if reverse else (*input_shape, self.output_dim)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from kcrf.backend import keras, ops
-from kcrf.layers import LayerPooling
+from kcrf.layers import LayerPooling, TransformersEncoder
 from kcrf.layers.dense import ResidualAdd
 from kcrf.models import build_transformer_model
 from kcrf.networks.embeddings import embed_vectors
@@ -26,6 +26,8 @@ class Bert(NamedTuple):
 
 def build_bert(model: Any, reader: Any, checkpoint: Any, with_pool: bool = False) -> Bert:
     """Builds the BERT of a run from a `ModelConfig`, with new weights if `checkpoint` is None."""
+    if "transformers" in reader.config:
+        return _of_transformers(model, reader.config, checkpoint, with_pool)
     bert = build_transformer_model(
         reader.config,
         checkpoint,
@@ -43,6 +45,28 @@ def build_bert(model: Any, reader: Any, checkpoint: Any, with_pool: bool = False
     for index in range(bert.num_hidden_layers):
         states.append(bert.apply_main_layers(states[-1], index))
     return Bert(inputs, states[1:], bert.apply_pooler(states[-1]) if with_pool else None, padding)
+
+
+def _of_transformers(model: Any, config: dict[str, Any], checkpoint: Any, with_pool: bool) -> Bert:
+    """Builds an encoder that has no layers here, by `transformers` on PyTorch."""
+    at_embeddings = model.vectors is not None and model.vectors_at == "embeddings"
+    refused = {"mixout": model.mixout, "pool": with_pool and "pooler", "vectors_at": at_embeddings and "embeddings"}
+    for name, value in refused.items():
+        if value:
+            raise SettingError(name, f"needs another value for {config['model_type']!r} of transformers", value)
+    depth, padding = config["num_hidden_layers"], config["pad_token_id"]
+    encoder = TransformersEncoder(
+        config["transformers"],
+        checkpoint,
+        pad_token_id=padding,
+        layers=depth,
+        skip_top_layers=0 if checkpoint is None else model.skip_top_layers,
+        output_layers=range(depth),
+        name="Encoder",
+    )
+    names = ["Input-Token", "Input-Segment"][: 1 + (config["type_vocab_size"] > 1)]
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
+    return Bert(inputs, encoder(*inputs.values()), None, padding)
 
 
 def _with_vectors(bert: Any, vectors: Any) -> Any:

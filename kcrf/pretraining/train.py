@@ -188,6 +188,9 @@ def _make_reader(settings: Any, texts: list[Path]) -> PieceReader:
 
 def _check_bert(settings: Any, reader: PieceReader) -> None:
     """Raises ValueError if a BERT cannot predict masked tokens, or cannot read windows of this length."""
+    if "transformers" in reader.config:
+        kind = reader.config["model_type"]
+        raise ValueError(f"{settings.bert}: needs an encoder with layers in kcrf to pretrain. Received: {kind!r}")
     if not isinstance(reader, PieceReader):
         raise ValueError(f"{settings.bert}: needs a BERT with WordPiece (vocab.txt). Received: Unigram or BPE")
     if reader.config.get("model_type") == "electra":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kcrf.checkpoints.configs import read_config
+from kcrf.checkpoints.configs import encoder_config
 from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, TokenRow
 from kcrf.readers.units import Reader, Reading, Tokens, Window
 from kcrf.readers.vectors import WordVectors
@@ -243,7 +243,7 @@ class PieceReader(EncoderReader):
 
 def layers_of(folder: str | PathLike[str], layers: int | None) -> dict[str, Any]:
     """Reads the configuration in a folder, for the lowest layers of the encoder; `None`: all of them."""
-    config = read_config(Path(folder))
+    config = encoder_config(folder)
     existing = config.get("num_hidden_layers")
     if layers is not None and not (existing and layers <= existing):
         raise ValueError(f"{folder}: has {existing} layers. Received: bert_layers={layers}")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from kcrf.checkpoints import open_checkpoint
 from kcrf.files import read_json
+from kcrf.layers import TransformersEncoder
+from kcrf.layers.transformers_encoder import check_backend
 from kcrf.models import save_pretrained
 from kcrf.readers import EncoderReader, PieceReader, encoder_reader
 from kcrf.runs import RunFolder
@@ -22,7 +24,10 @@ def is_run(path):
 def reader_of(bert, layers=None, lower_case=None, word_case=False):
     """Creates the `PieceReader` of a BERT, as `PieceReader.of_bert`. The folder may also be a run folder."""
     if not is_run(bert):
-        return encoder_reader(bert, layers, lower_case, word_case)
+        reader = encoder_reader(bert, layers, lower_case, word_case)
+        if "transformers" in reader.config:
+            check_backend(bert)
+        return reader
     reader_of_run = load_setup(RunFolder(bert)).reader
     if not isinstance(reader_of_run, EncoderReader):
         raise ValueError(f"{bert}: needs a run that was trained with --bert. Received: one without")
@@ -46,6 +51,11 @@ def open_bert(bert):
     standards = RunFolder(bert).read_config().config.data.standards
     network, _ = open_model(bert, standard=standards[0] if standards else None)  # all of them have the same BERT
     with tempfile.TemporaryDirectory() as folder:
+        encoder = next((layer for layer in network.model.layers if isinstance(layer, TransformersEncoder)), None)
+        if encoder is not None:
+            encoder.module.save_pretrained(folder)
+            yield folder
+            return
         save_pretrained(network.model, folder)
         checkpoint = open_checkpoint(folder)
         checkpoint.path = bert  # the name in the load report

@@ -10,7 +10,7 @@ from kcrf.networks.network import ClassificationNetwork, TaggingNetwork
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import ExportedFile, LinearFile, is_exported, open_exported
 from kcrf.runs.model_files import ModelFiles
-from kcrf.runs.names import LINEAR
+from kcrf.runs.names import BERT_CONFIG, LINEAR
 from kcrf.runs.setup import Setup, load_setup
 from kcrf.tasks import TASKS
 
@@ -37,6 +37,11 @@ def is_linear(run: ModelFiles) -> bool:
     if isinstance(run, RunFolder):  # an incomplete copy lacks the file
         return run.file(LINEAR).is_file() or run.read_config().config.model.encoder == "linear"
     return isinstance(run, LinearFile)
+
+
+def is_of_transformers(run: ModelFiles) -> bool:
+    """Whether the model in a `RunFolder` or an exported file has an encoder of `transformers`."""
+    return run.read_config().config.model.bert is not None and "transformers" in run.read_json(BERT_CONFIG)
 
 
 def open_model(run: RunPath, tasks: Collection[str] = tuple(TASKS), standard: str | None = None) -> tuple[Any, Setup]:

@@ -1,6 +1,7 @@
 """kcrf.readers.subwords: encoders with Unigram and byte-level BPE tokenizers in training, tagging and export."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -132,6 +133,20 @@ def test_lower_case_and_a_folder_without_a_tokenizer_are_refused(encoder, tmp_pa
     (tmp_path / "tokenizer.json").write_text((encoder / "tokenizer.json").read_text())
     with pytest.raises(ValueError, match="whose vocab_size is 3. Received: "):
         encoder_reader(tmp_path)
+
+
+@pytest.mark.skipif(backend_name() == "torch", reason="PyTorch has the layers of transformers")
+def test_an_encoder_of_transformers_names_the_backend_that_has_it(encoder, tmp_path):
+    pytest.importorskip("transformers", reason="needs Hugging Face's transformers, which is not here")
+    folder = shutil.copytree(encoder, tmp_path / "encoder")
+    config = json.loads((folder / "config.json").read_text()) | {"model_type": "deberta-v2"}
+    (folder / "config.json").write_text(json.dumps(config))
+    told = f"need PyTorch: set KERAS_BACKEND=torch before Keras is imported. Received: {backend_name()}"
+    with pytest.raises(ValueError, match=f"encoder: kcrf has no layers for this model, .*{told}"):
+        train_tagger(Settings(task="ner", bert=str(folder), **QUICK), SENTENCES, SENTENCES, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ValueError, match="TransformersEncoder` has them on PyTorch. Received: 'deberta-v2'"):
+        build_transformer_model(folder)
 
 
 @pytest.mark.once

@@ -1,0 +1,202 @@
+"""Any encoder of Hugging Face's library `transformers` as one Keras layer, on PyTorch."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from os import PathLike
+from types import SimpleNamespace
+from typing import Any, Unpack
+
+from kcrf.backend import backend_name, keras, ops, path_of
+from kcrf.backend.hints import LayerOptions
+from kcrf.extras import needs_extra
+from kcrf.layers.embeddings import padding_mask
+
+# Modules above all layers, which are not embeddings: ModernBERT's `final_norm`, GPT-2's `ln_f`, LLaMA's `norm`.
+_ABOVE = re.compile(r"(.*\.)?(final|ln_f)|norm\.")
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class TransformersEncoder(keras.layers.Layer):
+    """An encoder of `transformers` (DeBERTa, ModernBERT and others) as a Keras layer, on PyTorch alone.
+
+    Its input are token ids `(batch, time)`, and perhaps segment ids as the second argument. Its output is the last
+    hidden state `(batch, time, hidden)`, with a Keras mask. Paths of variables are such as
+    `Transformer-3-attention/output/LayerNorm/weight`, after the name of the layer, and `Embedding-...`, and contain
+    "Norm" in all normalizations, so that `layerwise_decay`, `lr_multipliers` and `exclude_from_weight_decay` apply.
+    There is no pooler.
+
+    Args:
+        config: Folder or name of a model, as `AutoModel.from_pretrained` takes it; or a dict with the entries of a
+            `config.json`, for random weights.
+        checkpoint: Folder of the weights if `config` is a dict. Defaults to `None`.
+        pad_token_id: The padding token, which is masked. Defaults to the one of the configuration.
+        layers: Use only this many layers, from the lowest up. Defaults to all.
+        skip_top_layers: Number of top layers that are freshly initialized instead of loaded. Defaults to 0.
+        output_layers: The layers whose hidden states are returned, in a list. Defaults to `None`: the last hidden
+            state, not in a list.
+
+    Raises:
+        ImportError: `transformers` is not installed.
+        ValueError: The backend is not PyTorch, or the model is no encoder, has no padding token, or lacks weights.
+    """
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any],
+        checkpoint: str | PathLike[str] | None = None,
+        pad_token_id: int | None = None,
+        layers: int | None = None,
+        skip_top_layers: int = 0,
+        output_layers: Sequence[int] | None = None,
+        **kwargs: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**kwargs)
+        source: Any = checkpoint if isinstance(config, Mapping) else config
+        check_backend(dict(config).get("model_type") if isinstance(config, Mapping) else config)
+        settings = _settings(config, pad_token_id, layers)
+        module, fresh = _module(source, settings, skip_top_layers)
+        self.pad_token_id, self.output_layers = settings.pad_token_id, output_layers and list(output_layers)
+        object.__setattr__(self, "module", module)  # Keras would wrap a module that it sees, with other paths
+        named = {name: self._variable(name, parameter) for name, parameter in module.named_parameters()}
+        paths = {name: path_of(variable) for name, variable in named.items()}
+        skipped = {path for name, path in paths.items() if name.startswith(fresh)}
+        loaded = set(paths.values()) - skipped if source else set()
+        # Read by `variable_table` and by the decay to pretrained weights.
+        self.encoder_record = SimpleNamespace(report=SimpleNamespace(loaded=loaded, reinitialized=skipped))
+        self.supports_masking = self.built = True
+        if source:
+            print(
+                f"{source}: {settings.model_type} of transformers, {len(loaded)} loaded, {len(skipped)} reinitialized"
+            )
+
+    def _variable(self, name: str, parameter: Any) -> Any:
+        """Tracks a parameter of the module as a Keras variable."""
+        owner, _, leaf = name.rpartition(".")
+        kind = type(self.module.get_submodule(owner)).__name__
+        blocks = _blocks(self.module)[0] + "."
+        if name.startswith(blocks):
+            scope = "Transformer-" + owner.removeprefix(blocks).replace(".", "-", 1)
+        else:
+            scope = ("Output-" if _ABOVE.match(name) else "Embedding-") + owner
+        if "norm" in kind.lower() and "Norm" not in scope:
+            scope += "-Norm"
+        with ExitStack() as scopes:
+            for part in (self.name, *scope.split(".")):
+                scopes.enter_context(keras.name_scope(part))
+            variable = keras.Variable(parameter, trainable=parameter.requires_grad, autocast=False, name=leaf)
+        self._track_variable(variable)
+        return variable
+
+    def call(self, inputs: Any, segments: Any = None, training: bool | None = None) -> Any:
+        import torch
+
+        self.module.train(bool(training))
+        arguments = {} if segments is None else {"token_type_ids": segments.long()}
+        mask, is_mixed = padding_mask(inputs, self.pad_token_id), self.compute_dtype != "float32"
+        kind = getattr(torch, self.compute_dtype)
+        with torch.autocast(inputs.device.type, dtype=kind if is_mixed else None, enabled=is_mixed):
+            outputs = self.module(inputs.long(), attention_mask=mask.long(), output_hidden_states=True, **arguments)
+        # A normalization above all layers is in the last hidden state alone.
+        states = [state.to(kind) for state in (*outputs.hidden_states[1:-1], outputs.last_hidden_state)]
+        return states[-1] if self.output_layers is None else [states[index] for index in self.output_layers]
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        real = padding_mask(inputs, self.pad_token_id)
+        return real if self.output_layers is None else [real] * len(self.output_layers)
+
+    def compute_output_spec(self, inputs: Any, segments: Any = None, training: bool | None = None) -> Any:
+        shape = (*inputs.shape, self.module.config.hidden_size)
+        specs = [keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in self.output_layers or [-1]]
+        return specs[0] if self.output_layers is None else specs
+
+    def save_own_variables(self, store: Any) -> None:
+        for name, value in self.module.state_dict().items():
+            store[name] = ops.convert_to_numpy(value)
+
+    def load_own_variables(self, store: Any) -> None:
+        self.module.load_state_dict({name: ops.convert_to_tensor(store[name]) for name in store.keys()})
+
+    def get_config(self) -> dict[str, Any]:
+        own = {"config": self.module.config.to_dict(), "pad_token_id": self.pad_token_id}
+        return {**super().get_config(), **own, "output_layers": self.output_layers}
+
+
+def check_backend(what: Any) -> None:
+    """Raises ValueError unless the backend is PyTorch, and ImportError without `transformers`."""
+    if backend_name() != "torch":
+        raise ValueError(
+            f"{what}: kcrf has no layers for this model, and those of transformers need PyTorch: set "
+            f"KERAS_BACKEND=torch before Keras is imported. Received: {backend_name()}"
+        )
+    with needs_extra("transformers", f"{what}: a model without layers in kcrf"):
+        import transformers  # noqa: F401
+
+
+def _settings(config: str | PathLike[str] | Mapping[str, Any], pad_token_id: int | None, layers: int | None) -> Any:
+    """The configuration of a model, an object of `transformers`."""
+    from transformers import AutoConfig
+
+    is_dict = isinstance(config, Mapping)
+    settings = AutoConfig.for_model(**config) if is_dict else AutoConfig.from_pretrained(config)  # type: ignore[arg-type]
+    if pad_token_id is not None:
+        settings.pad_token_id = pad_token_id
+    if getattr(settings, "pad_token_id", None) is None:
+        raise ValueError(f"{config}: needs `pad_token_id`, which its configuration lacks. Received: None")
+    settings.use_cache = False
+    if layers is not None:
+        settings.num_hidden_layers = layers
+        if getattr(settings, "layer_types", None):  # the kind of attention of each layer
+            settings.layer_types = settings.layer_types[:layers]
+    return settings
+
+
+def _module(source: Any, settings: Any, skip_top_layers: int) -> tuple[Any, tuple[str, ...]]:
+    """The module of a model, and the beginnings of the names of freshly initialized parameters."""
+    depth = settings.num_hidden_layers
+    fresh: tuple[str, ...] = ()
+    if not 0 <= skip_top_layers <= depth:
+        raise ValueError(f"The encoder has {depth} layers. Received: {skip_top_layers} top layers")
+    module = _loaded(source, settings, skip_top_layers) if source else _new(settings)
+    if source and skip_top_layers:
+        (name, loaded), (_, new) = _blocks(module), _blocks(_new(settings))
+        for number in range(depth - skip_top_layers, depth):
+            loaded[number].load_state_dict(new[number].state_dict())
+            fresh = (*fresh, f"{name}.{number}.")
+    if hasattr(module, "pooler"):
+        module.pooler = None  # whose parameters would get no gradient
+    return module.to(ops.convert_to_tensor(0.0).device), fresh
+
+
+def _new(settings: Any) -> Any:
+    """The module with random weights."""
+    import torch
+    from transformers import AutoModel
+
+    return AutoModel.from_config(settings, dtype=torch.float32)
+
+
+def _loaded(source: Any, settings: Any, skip_top_layers: int) -> Any:
+    """The module with pretrained weights. Raises ValueError if one is missing."""
+    import torch
+    from transformers import AutoModel
+
+    module, told = AutoModel.from_pretrained(source, config=settings, dtype=torch.float32, output_loading_info=True)
+    name, _ = _blocks(module)
+    skipped = tuple(f"{name}.{settings.num_hidden_layers - 1 - number}." for number in range(skip_top_layers))
+    absent = [name for name in sorted(told["missing_keys"]) if not name.startswith((*skipped, "pooler."))]
+    absent += [str(item[0]) for item in told["mismatched_keys"]]
+    if absent:
+        raise ValueError(f"{source}: needs all weights of its {settings.model_type}. Received: none for {absent[:8]}")
+    return module
+
+
+def _blocks(module: Any) -> tuple[str, Any]:
+    """The name of the list of a module's transformer layers, and the list."""
+    from torch.nn import ModuleList
+
+    depth = module.config.num_hidden_layers
+    for name, part in module.named_modules():
+        if isinstance(part, ModuleList) and len(part) == depth:
+            return name, part
+    raise ValueError(f"`transformers` needs a model with a list of {depth} layers. Received: {type(module).__name__}")
