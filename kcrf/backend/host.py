@@ -4,7 +4,7 @@ import os
 import random
 import weakref
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +32,8 @@ else:
     Model = Tensor = TensorLike = Any
 Optimizer: Any = _host.Optimizer
 Wrapper: Any = _host.Wrapper
+DirectCalls: Any = getattr(_host, "DirectCalls", object)
+model_being_trained: Any = getattr(_host, "model_being_trained", lambda: None)
 batch_stream = _host.batch_stream
 current_stateless_scope = _host.current_stateless_scope
 saves_as_hdf5 = _host.saves_as_hdf5
@@ -163,6 +165,24 @@ def tensor_from_numpy(array: Any) -> Any:
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
 
 
+def constant_beside(tensor: Any, array: np.ndarray) -> Any:
+    """A constant as a tensor, on torch on the device of another. A copy to CUDA makes the host wait: there is one."""
+    if backend_name() == "torch":
+        import torch
+
+        if not torch.compiler.is_compiling():
+            return _constant_on(array.tobytes(), array.dtype.name, array.shape, tensor.device)
+    return ops.convert_to_tensor(array)
+
+
+@lru_cache(64)
+def _constant_on(content: bytes, dtype: str, shape: tuple[int, ...], device: Any) -> Any:
+    import torch
+
+    with torch.inference_mode(False):
+        return torch.tensor(np.frombuffer(content, dtype).reshape(shape), device=device)
+
+
 def linear(inputs: Any, kernel: Any, bias: Any) -> Any:
     """Computes `inputs @ kernel + bias`; `bias` may be None. On torch this is one operation without a copy."""
     if backend_name() != "torch":
@@ -170,13 +190,35 @@ def linear(inputs: Any, kernel: Any, bias: Any) -> Any:
         return outputs if bias is None else outputs + bias
     import torch
 
-    kernel, bias = ops.convert_to_tensor(kernel), None if bias is None else ops.convert_to_tensor(bias)
+    kernel, bias = (getattr(x, "value", x) for x in (kernel, bias))  # of variables
     return torch.nn.functional.linear(inputs, kernel.t(), bias)
 
 
-def fused_attention_learns_fast(query: Any) -> Any:
-    """Whether fused attention is the faster one to differentiate: not on PyTorch in 16 bits on a CPU (torch 2.13)."""
-    return backend_name() != "torch" or query.dtype.itemsize >= 4 or query.device.type != "cpu"
+def fuses_attention(query: Any, training: bool, dropout: float) -> bool:
+    """Whether `fused_attention` can train with dropout, and is the faster way: not on torch in 16 bits on a CPU."""
+    if backend_name() != "torch":
+        return not dropout
+    return not training or query.dtype.itemsize >= 4 or query.device.type != "cpu"
+
+
+def fused_attention(query: Any, key: Any, value: Any, heads: int, mask: Any, masked: float, dropout: float) -> Any:
+    """Attention in one operation, from and to `(batch, time, heads * size)`; the mask `(batch, time)` may be None."""
+    if backend_name() == "torch":
+        import torch
+
+        query, key, value = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (query, key, value))
+        bias = None if mask is None else torch.where(mask[:, None, None, :], 0.0, masked).to(query.dtype)
+        context = torch.nn.functional.scaled_dot_product_attention(query, key, value, bias, dropout)
+        return context.transpose(1, 2).flatten(2)
+    batch, time, width = ops.shape(query)
+    query, key, value = (ops.reshape(x, (batch, time, heads, width // heads)) for x in (query, key, value))
+    flash = None
+    if mask is not None:
+        mask = mask[:, None, None, :]  # (batch, heads, query, key)
+        if backend_name() == "jax":  # cuDNN needs all queries, and has no gradient for an odd number of positions
+            mask, flash = ops.broadcast_to(mask, (batch, 1, time, time)), None if time % 2 == 0 else False
+    context = ops.dot_product_attention(query, key, value, mask=mask, flash_attention=flash)
+    return ops.reshape(context, (batch, time, width))
 
 
 def set_random_seed(seed: Any) -> Any:

@@ -1,6 +1,8 @@
 """Keras 3 and what only its internals know. `kcrf.bert4keras.tf_keras` has the same names for Keras 2."""
 
+import inspect
 import itertools
+from functools import partial
 from typing import Any
 
 from kcrf.backend.choice import no_backend
@@ -10,7 +12,9 @@ try:
 except ModuleNotFoundError as error:
     raise no_backend(error) from None
 from keras import ops, tree
+from keras.src.backend import get_autocast_scope
 from keras.src.backend.common import global_state
+from keras.src.backend.common.masking import get_keras_mask, set_keras_mask
 from keras.src.models.functional import Functional
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
@@ -36,9 +40,102 @@ def computes_shapes_only() -> bool:
     return global_state.get_global_attribute("symbolic_scope") is not None
 
 
+def model_being_trained() -> Any:
+    """The outermost model on the stack of calls, or None. On JAX, the trainer tells layers nothing of their model."""
+    frame, found = inspect.currentframe(), None
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        found = owner if isinstance(owner, keras.Model) else found
+        frame = frame.f_back
+    return found
+
+
 def saves_as_hdf5() -> bool:
     """Whether Keras is saving a model as an HDF5 file, and asks layers for their configs."""
     return bool(global_state.get_global_attribute("use_legacy_config"))
+
+
+_Mixin: Any = object  # mixed into layers of Keras, which have no hints
+
+
+class DirectCalls(_Mixin):
+    """Mixin for layers with one input or a list of inputs, whose `call` may have `mask` and `training`.
+
+    On torch, Keras binds arguments, converts inputs, opens scopes and walks nested structures, .3 ms a layer: most of
+    the forward pass of a small BERT. For a built layer, called by a model on tensors of its dtype, none of this has an
+    effect but `training`, the mask and the call, which is all that is done here. In any other case Keras does it.
+
+    Under `keras.RematScope`, Keras traces the arguments of `call`, which JAX cannot do with `training`, and draws new
+    random numbers for the second pass.
+    """
+
+    def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
+        chosen = super().rematerialized_call(layer_call, *args, **kwargs)
+        is_whole = chosen is not layer_call and self._remat_mode.mode != "activations"
+        return partial(_rematerialized, self, layer_call) if is_whole else chosen
+
+    if keras.backend.backend() == "torch":
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            context = global_state.get_global_attribute("current_call_ctx")  # None outside of a model
+            if (
+                context is None
+                or len(args) != 1
+                or kwargs.keys() - {"mask", "training"}
+                or not _is_plain(self, args[0])
+            ):
+                return super().__call__(*args, **kwargs)
+            (inputs,), parameters, mask = args, self._call_signature.parameters, kwargs.get("mask")
+            if mask is None:
+                several = isinstance(inputs, (list, tuple))
+                mask = [get_keras_mask(x) for x in inputs] if several else get_keras_mask(inputs)
+            training = kwargs["training"] if "training" in kwargs else context.get_value("training")
+            context.set_value("training", training)  # for layers inside
+            options = {"mask": mask, "training": training}
+            outputs = self.call(inputs, **{n: x for n, x in options.items() if n in parameters and x is not None})
+            if self.supports_masking and get_keras_mask(outputs) is None:
+                mask = self.compute_mask(inputs, mask)
+                if mask is not None:
+                    set_keras_mask(outputs, mask)
+            return outputs
+
+
+def _is_plain(layer: Any, inputs: Any) -> bool:
+    """Whether a call needs nothing of Keras: no building, casting, hooks, quantization or rematerialization."""
+    import torch
+    from torch.nn.modules.module import _has_any_global_hook
+
+    policy, scope = layer.dtype_policy, get_autocast_scope()
+    dtype = policy.compute_dtype
+    remat = layer._remat_mode
+    if remat and (remat.mode != "list_of_layers" or layer.name in remat.layer_names):
+        return False
+    if not layer.built or layer.activity_regularizer or policy.quantization_mode:
+        return False
+    if (scope.dtype if scope and layer.autocast else policy.variable_dtype) != dtype:
+        return False
+    hooks = (layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks)
+    if any(hooks) or _has_any_global_hook():
+        return False
+    expected, inputs = getattr(torch, dtype), inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+    return all(isinstance(x, torch.Tensor) and x.dtype == expected for x in inputs)
+
+
+def _rematerialized(layer: Any, layer_call: Any, *args: Any, **options: Any) -> Any:
+    """Calls a layer, whose intermediate results are computed again for the gradient, with the same random numbers."""
+    generators = [generator for inner in layer._flatten_layers() for generator in inner._seed_generators]
+    values = [(generator.state, ops.copy(generator.state.value)) for generator in generators]
+    for generator in generators:
+        generator.next()
+    if keras.backend.backend() == "jax":  # the scope hides that of the trainer
+        states = {id(generator.state) for generator in generators}
+        values += [(v, v.value) for v in layer.variables if id(v) not in states]
+
+    def compute(*args: Any) -> Any:
+        with keras.StatelessScope(values):
+            return layer_call(*args, **options)
+
+    return keras.remat(compute)(*args)
 
 
 def batch_stream(batches: Any) -> Any:

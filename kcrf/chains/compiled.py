@@ -40,12 +40,9 @@ def best_paths(scores, transitions, first, lengths, tags):
 
 @njit(cache=True)
 def expected_counts(scores, moves, lowest, first, lengths, values, marginals, onward, steps):
-    """Forward-backward over normalized probabilities; False if a score is outside of their range.
+    """Forward-backward over normalized probabilities; False if a score is outside of their range, `lowest`.
 
-    `lowest` has the score below which tags are forbidden, and how far the others may be below the best one.
-
-    Writes log Z `(sequences,)`, the marginals and beta times the potentials `(positions, tags)`, and adds the expected
-    transitions, without their potentials `moves`, to `steps` `(sequences or 1, tags, tags)`.
+    Writes log Z, the marginals and beta times the potentials, and adds the transitions, without `moves`, to `steps`.
     """
     size, shared = scores.shape[1], len(steps) == 1
     for number in range(len(first)):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.chains.recursions import IS_FORBIDDEN
 from kcrf.tags import TagScheme
 
 Spans = Sequence[Sequence[tuple[Any, ...]]]  # for each sentence; in positions, with a label if the scheme has types
@@ -104,11 +105,7 @@ class Posterior:
         return np.minimum(begin * np.exp(inside), 1.0)
 
     def entropies(self) -> np.ndarray:
-        """The entropy of the tag sequences of each sentence in nats, `(batch,)`; 0 for one without real positions.
-
-        The tags are a Markov chain: this is the entropy of the first tag, plus the expected entropies of each tag given
-        the one before it.
-        """
+        """The entropy over tag sequences in nats, `(batch,)`: of the first tag, and of each given the one before."""
         sentences, tags = np.arange(len(self.mask)), np.arange(self.marginals.shape[2])
         totals = np.zeros(len(sentences))
         for number in range(int(self.counts.max(initial=0))):
@@ -145,9 +142,7 @@ def _log_sum(scores: np.ndarray) -> np.ndarray:
 
 
 def roles_of(scheme: TagScheme) -> tuple[np.ndarray, np.ndarray]:
-    """Which tags begin a span or are outside, `(tags,)` bool, and which tag would make a span longer, `(tags,)` int32.
-
-    The second has -1 for all tags but those that may be the last of a span without showing it.
+    """Which tags begin a span or are outside, and which tag would make a span longer, -1 if none, `(tags,)`.
 
     >>> from kcrf.tags import bio
     >>> [part.tolist() for part in roles_of(bio(["X"]))]  # O, B-X, I-X
@@ -165,3 +160,48 @@ def roles_of(scheme: TagScheme) -> tuple[np.ndarray, np.ndarray]:
                 longer[tags[-1]] = longer_tags[-1]
     begins[0] |= bool(scheme.types)  # outside
     return begins, longer
+
+
+def best_sequences(posterior: Posterior, k: int, scheme: TagScheme | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The k most probable tag sequences: tags `(batch, k, time)`, -1 where masked, and log probabilities `(batch, k)`.
+
+    Given all scores, the tags are a Markov chain, whose k best paths these are. Where there are fewer, some are -inf.
+    """
+    batch, time, size = posterior.marginals.shape
+    starts, moves, ends = _forbidden(scheme, size)
+    rows = np.arange(batch)
+    with np.errstate(divide="ignore"):
+        first = np.log(posterior.marginals[rows, posterior.order[:, 0]].astype("float64"))  # (batch, tags)
+    values = np.full((batch, size, k), -np.inf)  # of the k best partial paths that end in each tag
+    values[:, :, 0] = first + starts
+    before = []  # back pointers of each position, (batch, tags, k) numbers below tags * k
+    for number in range(1, time):
+        steps = posterior.log_conditionals(rows[:, None], np.full((1, 1), number), np.arange(size)[None]) + moves
+        scores = (values[:, :, :, None] + steps[:, :, None]).reshape(batch, size * k, size)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # (batch, k, tags)
+        goes_on = (number < posterior.counts)[:, None, None]
+        before.append(np.where(goes_on, best.swapaxes(1, 2), np.arange(size * k).reshape(size, k)))
+        values = np.where(goes_on, np.take_along_axis(scores, best, axis=1).swapaxes(1, 2), values)
+    values = (values + ends[:, None]).reshape(batch, size * k)
+    at = np.argsort(-values, axis=1, kind="stable")[:, :k]
+    values = np.take_along_axis(values, at, axis=1)
+    return _follow(posterior, before, at, k), np.where(values > IS_FORBIDDEN, np.minimum(values, 0.0), -np.inf)
+
+
+def _forbidden(scheme: TagScheme | None, size: int) -> tuple[np.ndarray, ...]:
+    """Arrays to add to the scores of starts `(tags,)`, of transitions `(tags, tags)` and of ends: -inf if forbidden."""
+    if scheme is None:
+        return np.zeros(size), np.zeros((size, size)), np.zeros(size)
+    allowed = (scheme.allowed_starts, scheme.allowed_transitions, scheme.allowed_ends)
+    return tuple(np.where(may, 0.0, -np.inf) for may in allowed)
+
+
+def _follow(posterior: Posterior, before: list[np.ndarray], at: np.ndarray, k: int) -> np.ndarray:
+    """The tags `(batch, k, time)` of paths, from their ends `(batch, k)` to their beginnings."""
+    paths = np.full((len(at), k, posterior.mask.shape[1]), -1)
+    for number in range(posterior.mask.shape[1] - 1, -1, -1):
+        real = np.flatnonzero(number < posterior.counts)
+        paths[real, :, posterior.order[real, number]] = at[real] // k
+        if number:
+            at = np.take_along_axis(before[number - 1].reshape(len(at), -1), at, axis=1)
+    return paths

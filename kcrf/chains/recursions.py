@@ -6,7 +6,8 @@ it, so no position is padding.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -14,13 +15,61 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.chains.packing import Packing
-
 FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
 IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN plus other scores
 _MANY_TAGS = 16
 _KERNELS: list[ModuleType] = []
 _UNDERFLOW = 600  # exp(-600) is far from 0 in float64
+
+
+class Packing:
+    """Where sequences are in one array, and the order of a recursion: all first positions, all second ones, and so on.
+
+    >>> packing = Packing([0, 2], [2, 3])
+    >>> packing.order.tolist(), packing.index.tolist(), packing.steps
+    ([1, 0], [2, 0, 3, 1, 4], [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)])
+    """
+
+    def __init__(self, starts: Sequence[int] | np.ndarray, lengths: Sequence[int] | np.ndarray) -> None:
+        self.first, self.lengths = np.asarray(starts, "int64"), np.asarray(lengths, "int64")
+        self.last = self.first + self.lengths - 1
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[int] | np.ndarray) -> "Packing":
+        """The packing of sequences that follow one another without gaps."""
+        lengths = np.asarray(lengths, "int64")
+        return cls(np.cumsum(lengths) - lengths, lengths)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The numbers of the sequences, the longest first."""
+        return np.argsort(-self.lengths, kind="stable")
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        """For each step the number of sequences that are long enough, `(time,)`."""
+        lengths = self.lengths[self.order]
+        return np.searchsorted(-lengths, -np.arange(self.lengths.max(initial=0)), side="left")
+
+    @cached_property
+    def index(self) -> np.ndarray:
+        """The position of each packed position, `(positions,)`."""
+        counts = self._counts
+        ends = np.cumsum(counts)
+        time = np.repeat(np.arange(len(counts)), counts)  # (positions,)
+        sequence = np.arange(len(time)) - np.repeat(ends - counts, counts)  # in `order`
+        return self.first[self.order[sequence]] + time
+
+    @cached_property
+    def steps(self) -> list[slice]:
+        """Slices of packed positions. The slice of step t has position t of each sequence that is long enough."""
+        ends = np.cumsum(self._counts)
+        return [slice(end - count, end) for end, count in zip(ends.tolist(), self._counts.tolist(), strict=True)]
+
+    @property
+    def after(self) -> np.ndarray:
+        """The positions that have a position before them in their sequence."""
+        return self.index[len(self.first) :]
 
 
 def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing) -> np.ndarray:
@@ -65,11 +114,9 @@ def packed(emissions: np.ndarray, packing: Packing) -> np.ndarray:
 
 
 def _best_before(transitions: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Returns the function `best_before(scores)` of one step of the Viterbi recursion.
+    """The function from scores `(from, sequences)` to the best score plus transition, `(to, sequences)`.
 
-    It takes scores `(from, sequences)` and returns the maximum of score plus transition over the tags before,
-    `(to, sequences)`. With many tags, it omits transitions that are not allowed. With classes of words, three quarters
-    are not allowed: the end of a word is followed by the begin of a word of any class, but a word keeps its class.
+    With many tags, it omits transitions that are not allowed: with classes of words, three quarters.
     """
     into = np.ascontiguousarray(transitions[:, :, None])  # (from, to, 1)
     blocks = _blocks(transitions > IS_FORBIDDEN) if len(transitions) >= _MANY_TAGS else []
@@ -87,9 +134,7 @@ def _best_before(transitions: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _blocks(allowed: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-    """Groups the allowed transitions `(from, to)` into blocks, in which all target tags may follow all source tags.
-
-    Returns the source tags `(blocks, from)` and the target tags `(blocks, to)` for each size of blocks.
+    """Groups allowed transitions by size into blocks of source tags `(blocks, from)` and target tags `(blocks, to)`.
 
     >>> [(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)]
     [([[0], [1]], [[0], [1]])]
@@ -134,10 +179,7 @@ class Counts(NamedTuple):
 def expected_counts(
     emissions: np.ndarray, transitions: np.ndarray, packing: Packing, with_onward: bool = False
 ) -> Counts:
-    """The expected counts, by one forward and one backward recursion.
-
-    Forbidden tags and transitions have the score `FORBIDDEN` or -inf. Every sequence needs a path that is allowed.
-    """
+    """The expected counts, by one forward and one backward recursion. Every sequence needs a path that is allowed."""
     highest = float(transitions.max())
     if compiled_kernels() and (counts := _compiled_counts(emissions, transitions - highest, packing, with_onward)):
         steps_taken = int(packing.lengths.sum()) - len(packing.lengths)

@@ -97,10 +97,7 @@ def best_paths(trellis: Trellis, k: int) -> tuple[TensorLike, TensorLike]:
 
 
 def _best_prefixes(trellis: Trellis, k: int) -> tuple[TensorLike, TensorLike, TensorLike, TensorLike]:
-    """The k best prefixes that end in each tag: scores `(time, batch, tags, k)` up to a constant.
-
-    Also of the k best paths, `(batch, k)` each: the score up to a constant, the last tag, the rank among its prefixes.
-    """
+    """Scores of the k best prefixes, `(time, batch, tags, k)`; score, last tag, rank of best paths, `(batch, k)`."""
 
     def step(state: TensorLike, inputs: Any) -> Any:
         emission, link = inputs  # (batch, tags), (batch, 1)

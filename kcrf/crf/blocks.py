@@ -23,10 +23,7 @@ _TINY = 1e-37
 
 
 def number_of_blocks(trellis: Trellis, kind: str) -> int:
-    """The number of blocks that is fastest for a trellis, "sum" or "max"; 1 is one loop over all positions.
-
-    It is 1 in a graph of unknown length, because a graph with both recursions would take longer to trace.
-    """
+    """The number of blocks that is fastest for "sum" or "max"; 1, one loop, also in a graph of unknown length."""
     batch, time, tags = trellis.emissions.shape
     if compiled_by_xla() or time is None:  # sizes may be symbols if JAX exports a model
         return 1
@@ -86,10 +83,7 @@ class SumBlocks(_Blocks):
         return loop_ops.logsumexp(scores, axis=0)
 
     def forward(self, step: Callable[..., Any], first: TensorLike, inputs: Any) -> Any:
-        """The last state and the outputs of a `scan`; the last output of a step is the sum that divides the state.
-
-        A step takes states `(tags, batch)` and `(from, tags, batch)`.
-        """
+        """The last state and the outputs of a `scan`; the last output of a step is the sum that divides the state."""
         rows = tuple(map(self._cut, inputs))
         matrices = self._by_block(self._matrices(step, rows))  # (blocks, from, to, batch)
         states = self._states(ops.log(first), matrices)  # (blocks, tags, batch)
@@ -127,10 +121,7 @@ class MaxBlocks(_Blocks):
         return loop_ops.max(scores, axis=0)
 
     def forward(self, step: Callable[..., Any], output: Callable[..., Any], first: TensorLike, inputs: Any) -> Any:
-        """The last state, and `output(state, row)` at each position.
-
-        A step takes states `(tags, batch)` and `(from, tags, batch)`, and subtracts only values that all `from` share.
-        """
+        """The last state, and `output(state, row)` at each position. Steps subtract only what all `from` share."""
         rows = tuple(map(self._cut, inputs))
         matrices, _ = scan(lambda state, row: (step(state, row), ()), ops.log(_certain(rows)), rows)
         states = self._states(first, self._by_block(matrices))  # (blocks, tags, batch)
@@ -148,10 +139,7 @@ class MaxBlocks(_Blocks):
 
 
 def _follow(pointers: TensorLike, last: TensorLike) -> tuple[TensorLike, TensorLike]:
-    """Follows `pointers (time, tags, batch)` from the tags `last (paths, batch)` to the left.
-
-    Returns the tags before the first position, `(paths, batch)`, and at each position, `(time, paths, batch)`.
-    """
+    """The tags before the first position, `(paths, batch)`, and at each, if paths end with `last (paths, batch)`."""
     time, paths, columns = pointers.shape[0], last.shape[0], ops.shape(pointers)[2]
     offsets = ops.arange(columns, dtype=pointers.dtype)  # indices into flat rows: a look-up is one operation
     rows = ops.reshape(pointers * columns + offsets, (time, -1))

@@ -1,20 +1,24 @@
 """`Chain`: the scores of a CRF as one value, the argument of all functions of `kcrf.crf`."""
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
+from importlib.util import find_spec
 from inspect import Parameter, Signature, signature
+from types import ModuleType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
-from kcrf.backend import TensorLike, graph, ops
+from kcrf.backend import TensorLike, backend_name, graph, ops
 from kcrf.chains import FORBIDDEN
-from kcrf.crf.kernels import kernels_for
 from kcrf.tags import TagScheme
 
 Others = ParamSpec("Others")
 Result = TypeVar("Result", covariant=True)
+_MOST_TAGS = 256  # of the kernels in Triton
+_HAS_TRITON = backend_name() == "torch" and find_spec("triton") is not None
 _AXES = {  # the number of leading axes that are batch and time
     "emissions": 2,
     "mask": 2,
@@ -161,10 +165,7 @@ def _signature_of_arrays(of_chain: Signature, others: list[Parameter]) -> Signat
 
 
 def _with_room(function: Callable[..., Any], arguments: dict[str, Any], time_axes: Iterable[int | None]) -> Any:
-    """The outputs of `function(**arguments)`, even if the batch has no sentences or no positions.
-
-    TensorFlow's loops need a first position, so a graph of unknown length gets an additional masked position.
-    """
+    """The outputs of a function, even without sentences or positions. TensorFlow's loops need a first position."""
     emissions = ops.convert_to_tensor(arguments.pop("emissions"))
     batch, time = emissions.shape[:2] if len(emissions.shape) == 3 else (1, 1)
     room = [int(batch == 0), int(time in (0, None))]
@@ -189,3 +190,15 @@ def _cut(x: TensorLike, sizes: Any, time_axis: int | None) -> TensorLike:
     """The output without the additional sentence and position; `time_axis` may be None."""
     x = x[: sizes[0]]
     return x if time_axis is None else x[(slice(None),) * time_axis + (slice(sizes[1]),)]
+
+
+def kernels_for(emissions: TensorLike) -> ModuleType | None:
+    """The module with functions of `kcrf.crf` as kernels in Triton for these emissions, or None: they become loops."""
+    if not _HAS_TRITON or emissions.shape[-1] > _MOST_TAGS:
+        return None
+    device = emissions.device.type
+    if device == "cuda" or device == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
+        from kcrf.crf import torch_kernels
+
+        return torch_kernels
+    return None

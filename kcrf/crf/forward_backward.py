@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kcrf.backend import FEW_TAGS, TensorLike, loop_ops, ops
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
-from kcrf.crf.kernels import kernels_for
+from kcrf.crf.chain import kernels_for
 from kcrf.crf.log_space import log_forward_backward
 from kcrf.crf.scores import Counts, with_gradient
 from kcrf.crf.trellis import Trellis, tags_first, time_first
@@ -28,11 +28,7 @@ def log_partition_of(trellis: Trellis) -> TensorLike:
 
 
 def forward_backward(trellis: Trellis) -> Counts:
-    """log Z `(batch,)` and the expected counts of a trellis, without gradient.
-
-    The counts are the posterior of each tag `(batch, time, tags)`, 0 where masked, and the expected number of each
-    transition `(batch, from, to)`.
-    """
+    """log Z and the expected counts: the posterior of each tag, 0 where masked, and transitions. No gradient."""
     if kernels := kernels_for(trellis.emissions):
         return kernels.forward_backward(trellis)
     centered, time = trellis.detached().centered(), trellis.emissions.shape[1]
@@ -69,10 +65,7 @@ class _Filtered(NamedTuple):
 
 
 def _scaled_forward_backward(trellis: Trellis) -> tuple[TensorLike, TensorLike, TensorLike, TensorLike]:
-    """`forward_backward` of a centered trellis in probability space, and whether it may be wrong after an underflow.
-
-    The posteriors are `(time, tags, batch)`, of as many positions as the blocks have together.
-    """
+    """`forward_backward` with posteriors `(time of all blocks, tags, batch)`, and whether it may have underflowed."""
     blocks = number_of_blocks(trellis, "sum")
     recursion = SumBlocks(blocks) if blocks > 1 else OneLoop()
     trellis = trellis.padded(blocks)

@@ -37,12 +37,7 @@ from kcrf.crf.trellis import Trellis
 
 
 def reference(emissions: Any, transitions: Any, start: Any, end: Any) -> dict[str, Any]:
-    """The results for one sentence of at least one position, none of them masked, in NumPy float64 and log space.
-
-    Returns:
-        A dict: "log_partition", the log of the sum of exp(score) over all paths; "marginals" `(time, tags)` and "steps"
-        `(tags, tags)`, the expected counts; "viterbi", the best path; "score", its score.
-    """
+    """The results for one sentence without masked positions, by name, in NumPy float64 and log space."""
     emissions, transitions, start, end = (np.asarray(x, "float64") for x in (emissions, transitions, start, end))
     log_sum = np.logaddexp.reduce
     alpha = [start + emissions[0]]  # the log of the sum over all paths up to a position, given its tag
@@ -134,12 +129,7 @@ def marginals(chain: Chain) -> Tensor:
 
 @takes_chain(1, None)
 def expected_counts(chain: Chain) -> tuple[Tensor, Tensor]:
-    """The expected number of times that each tag and each transition occurs, without gradient.
-
-    Returns:
-        marginals: `(batch, time, tags)`, the posterior of each tag, 0 where masked.
-        steps: `(batch, tags, tags)`, the expected number of transitions from tag i to tag j.
-    """
+    """How often each tag `(batch, time, tags)` and each transition `(batch, from, to)` is expected. No gradient."""
     _, gamma, steps = forward_backward(Trellis(chain))
     return gamma, steps
 
@@ -219,14 +209,7 @@ def top_k_paths(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
 
 @takes_chain(None)
 def log_probability_within(chain: Chain, allowed: TensorLike) -> Tensor:
-    """The log probability that every tag is allowed at its position: log Z of the allowed paths minus log Z.
-
-    Args:
-        chain: The `Chain`, or its arrays after `allowed`.
-        allowed: `(batch, time, tags)` bool; values at masked positions are ignored.
-
-    Returns:
-        `(batch,)`, at most 0 except for rounding; below -1e8 if the transitions forbid all these paths.
+    """The log probability `(batch,)` that every tag is in `allowed (batch, time, tags)`; below -1e8 if none can be.
 
     >>> log_p = log_probability_within([[[0.0, 0.0]]], [[[True, False]]], None, [[0.0, 0.0], [0.0, 0.0]])
     >>> round(float(log_p[0]), 4)  # -log 2
@@ -240,14 +223,10 @@ def log_probability_within(chain: Chain, allowed: TensorLike) -> Tensor:
 
 @takes_chain(1)
 def log_sums_onward(chain: Chain) -> Tensor:
-    """The log of the sum of exp(score) over all continuations after each position, given its tag. No gradient.
+    """The log of the sum of exp(score) over all continuations after each tag, `(batch, time, tags)`. No gradient.
 
-    This is the beta of the forward-backward algorithm, up to a constant for each position, so that
-    `softmax(transitions[i] + emissions[t] + log_sums_onward[t])` is the posterior of the tag at position t, given that
-    the tag of the position before it is i.
-
-    Returns:
-        `(batch, time, tags)`, undefined at masked positions.
+    This is the beta of the forward-backward algorithm, up to a constant for each position: the tag after tag i has the
+    posterior `softmax(transitions[i] + emissions[t] + log_sums_onward[t])`. It is undefined at masked positions.
 
     >>> sums = log_sums_onward([[[0.0, 0.0], [0.0, 0.0]]], None, [[3.0, 3.0], [1.0, 1.0]])
     >>> round(float(sums[0, 0, 0] - sums[0, 0, 1]), 4)
@@ -264,5 +243,4 @@ def is_no_tag(tags: Tensor, size: int) -> Tensor:
 
 def _difference(observed: Counts, expected: Counts) -> Counts:
     """The counts of the gold paths minus the expected counts: value and gradient of a log likelihood."""
-    value, tags, steps = (one - other for one, other in zip(observed, expected, strict=True))
-    return value, tags, steps
+    return observed[0] - expected[0], observed[1] - expected[1], observed[2] - expected[2]

@@ -57,11 +57,9 @@ def log_beta(trellis: Trellis) -> TensorLike:
 
 
 def path_entropy(trellis: Trellis) -> TensorLike:
-    """The entropy of the distribution over paths of a centered trellis in nats, `(batch,)`.
+    """The entropy over paths in nats, `(batch,)`: the sum of the entropies of each tag given the tag after it.
 
-    The sum of the entropies of each tag given the tag after it, by one forward recursion (Hernando et al. 2005,
-    https://doi.org/10.1109/TIT.2005.850223). No term is negative, so nothing cancels: log Z minus the expected score
-    is a small difference of large numbers if scores are large.
+    No term is negative, so nothing cancels (Hernando et al. 2005, https://doi.org/10.1109/TIT.2005.850223).
     """
     emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
 
@@ -91,11 +89,8 @@ def _softmax(x: TensorLike, axis: int) -> TensorLike:
 
 
 def _log_softmax(x: TensorLike, axis: int) -> tuple[TensorLike, TensorLike]:
-    """The logarithms of the softmax, and the logsumexp with axes kept.
-
-    The largest score is subtracted first: `x - logsumexp(x)` has three decimals where scores are 10,000.
-    """
-    top = ops.max(x, axis=axis, keepdims=True)
+    """The logarithms of the softmax, and the logsumexp with axes kept."""
+    top = ops.max(x, axis=axis, keepdims=True)  # `x - logsumexp(x)` has three decimals where scores are 10,000
     centered = x - top
     total = ops.logsumexp(centered, axis=axis, keepdims=True)
     return centered - total, top + total

@@ -38,11 +38,14 @@ def _counts(chain: Any, tags: Tensor | None = None) -> tuple[Tensor, Tensor, Ten
 
 def _arrays(chain: Any) -> tuple[Tensor, Tensor, Tensor]:
     """The emissions, the mask and the scores of a chain, as the operators take them."""
-    emissions, transitions = chain.emissions, chain.transitions.float()
+    emissions, transitions, size = chain.emissions, chain.transitions.float(), chain.transitions.shape[-1]
     mask = chain.mask if chain.mask is not None else emissions.new_ones(emissions.shape[:2], dtype=torch.bool)
-    nothing = transitions.new_zeros((1, transitions.shape[-1]))
-    ends = [nothing if scores is None else scores.float()[None] for scores in (chain.start, chain.end)]
-    return emissions.contiguous(), mask.bool().contiguous(), torch.cat([transitions, *ends])
+    if chain.start is None and chain.end is None:
+        scores = torch.nn.functional.pad(transitions, (0, 0, 0, 2))
+    else:
+        ends = (transitions.new_zeros(size) if x is None else x.float() for x in (chain.start, chain.end))
+        scores = torch.cat([transitions, *(x.view(1, size) for x in ends)])
+    return emissions.contiguous(), mask.bool().contiguous(), scores
 
 
 @torch.library.custom_op(
@@ -87,8 +90,12 @@ def _save_counts(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor
 
 def _gradients(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     counts, steps = ctx.saved_tensors
-    weight = gradient[:, None, None]
-    return (weight * counts).to(ctx.dtype), None, (weight * steps).sum(0), None
+    return (
+        (gradient[:, None, None] * counts).to(ctx.dtype),
+        None,
+        (gradient @ steps.flatten(1)).view(steps.shape[1:]),
+        None,
+    )
 
 
 _chain_counts.register_autograd(_gradients, setup_context=_save_counts)

@@ -1,4 +1,4 @@
-"""The recursions of a CRF as kernels in Triton, one program for each sentence. Called by `kcrf.crf.fused`.
+"""The recursions of a CRF as kernels in Triton, one program for each sentence. Called by `torch_kernels`.
 
 The kernels compute in log space and float32, so the results are exact for scores of any size; log Z itself is summed in
 float64. The same inputs give the same bits: the only atomic additions are counts of labels, which are whole numbers, in
@@ -75,10 +75,7 @@ def best_path(
     emissions, mask, scores, path, pointers, memory, time, size,
     BLOCK: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """The tags of the best path, `path (batch, time)` int32, which must be -1 before. Ties go to the smaller tag.
-
-    `pointers (batch, time, size)` uint8 and `memory (batch, size)` are overwritten.
-    """
+    """The tags of the best path, `path (batch, time)` int32, which must be -1 before. Ties go to the smaller tag."""
     sentence = tl.program_id(0).to(tl.int64)
     mask, path, memory = mask + sentence * time, path + sentence * time, memory + sentence * size
     emissions, pointers = emissions + sentence * time * size, pointers + sentence * time * size
@@ -187,10 +184,7 @@ def _forward(
     emissions, mask, labels, scores, memory, table, first, last, size, layer, turn,
     BLOCK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """The sums over all paths up to the last position, given its tag: their logarithms up to a constant, the constant.
-
-    In turn 1, only over paths that have the labels that are known.
-    """
+    """log alpha of the last position up to a constant, and the constant. Turn 1 keeps to the labels that are known."""
     tags = tl.arange(0, BLOCK)
     alpha = _row(scores + size * size, tags, size)
     log_z = tl.full((), 0.0, tl.float64)

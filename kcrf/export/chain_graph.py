@@ -43,10 +43,7 @@ class Graph:
     def scan(
         self, step: Step, states: Sequence[str], rows: Sequence[str], results: int, reverse: bool = False
     ) -> list[str]:
-        """Appends a loop over time: `step` gets the states, and one row of each array whose first axis is time.
-
-        Returns the last states, then the results, whose first axis is time.
-        """
+        """Appends a loop over time, the first axis of rows and results. Returns the last states, then the results."""
         body = Graph(self._new("scan"))
         inputs = [f"{body.name}/input_{number}" for number in range(len(states) + len(rows))]
         new_states, step_results = step(body, inputs[: len(states)], inputs[len(states) :])
@@ -86,10 +83,8 @@ def append_chain(
 ) -> None:
     """Appends a CRF with the outputs "tags", "confidences", "marginals" and "onward".
 
-    `emissions` `(batch, time, tags)` and `mask` `(batch, time)` are names; the input "allowed" is added. `best`
-    has the scores for the best path, `likely` for the probabilities, already divided by the temperature.
-
-    The last three outputs are empty if the input "with_confidences" is false.
+    `best` has the scores for the best path, `likely` for the probabilities, already divided by the temperature.
+    The last three outputs are empty without the input "with_confidences". The input "allowed" is added to emissions.
     """
     size = len(scheme)
     chain = _Chain(graph, emissions, mask)

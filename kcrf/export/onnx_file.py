@@ -79,11 +79,7 @@ def _append(graph: Any, addition: Graph) -> None:
 
 
 def _network_graph(model: Any, outputs: Callable[..., dict[str, Any]], int8: bool = False) -> Any:
-    """The `onnx.ModelProto` of a model whose inputs are a dict of ints, batch and time free.
-
-    `outputs` takes the inputs and what the model returned, and returns a dict of results. Inputs and results have the
-    names of the dicts; no result is declared as an output yet.
-    """
+    """The `onnx.ModelProto` of a model; `outputs` makes a dict of results, none of them declared as an output yet."""
     if backend_name() == "torch":
         from kcrf.export.torch_graph import network_graph
 
@@ -114,10 +110,7 @@ def _graph_of_tensorflow(model: Any, outputs: Callable[..., dict[str, Any]]) -> 
 
 
 def _without_convolutions(model: Any) -> Any:
-    """The model with each convolution as a product of a matrix with the positions around each, joined.
-
-    onnxruntime multiplies matrices of small integers several times faster than it convolves them.
-    """
+    """The model with convolutions as products of matrices, which onnxruntime computes faster with small integers."""
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(layer, keras.layers.Conv1D):

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from kcrf.backend import backend_name, fused_attention_learns_fast, keras, ops
-from kcrf.layers.dense import dense, fresh
+from kcrf.backend import DirectCalls, fused_attention, fuses_attention, keras, ops
+from kcrf.layers.dense import Dropout, config_of, dense, fresh
 
 MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -1e9}  # exp of it is 0
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(DirectCalls, keras.layers.Layer):
     """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
 
     Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. The input may
@@ -44,7 +44,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.key = self._dense(heads * self.key_size, "key")
         self.value = self._dense(heads * head_size, "value")
         self.output_dense = self._dense(self.out_dim, "output")
-        self.dropout = keras.layers.Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
         self.supports_masking = True
 
     def _dense(self, units: int, name: str) -> Any:
@@ -60,37 +60,32 @@ class MultiHeadAttention(keras.layers.Layer):
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         hidden, positions = inputs if isinstance(inputs, (list, tuple)) else (inputs, None)
         mask = mask[0] if isinstance(mask, (list, tuple)) else mask
-        query = self._heads(self.query(hidden, training=training), self.key_size)  # (batch, time, heads, size)
-        key = self._heads(self.key(hidden, training=training), self.key_size)
-        value = self._heads(self.value(hidden, training=training), self.head_size)
-        mask = None if mask is None else mask[:, None, None, :]  # (batch, heads, query, key)
-        if self._can_be_fused(query, positions, training):
-            context = _fused(query, key, value, mask, self.key_size**-0.5)
+        query, key, value = (part(hidden, training=training) for part in (self.query, self.key, self.value))
+        dropout = self.attention_dropout if training else 0.0
+        if positions is None and self.key_size == self.head_size and fuses_attention(query, training, dropout):
+            context = fused_attention(query, key, value, self.heads, mask, MASKED_SCORE[self.compute_dtype], dropout)
         else:
             context = self._attend(query, key, value, mask, positions, training)
-        context = ops.reshape(context, (*ops.shape(hidden)[:2], self.heads * self.head_size))
         return self.output_dense(context, training=training)
-
-    def _can_be_fused(self, query: Any, positions: Any, training: bool) -> Any:
-        if training and (self.attention_dropout or not fused_attention_learns_fast(query)):
-            return False
-        return positions is None and self.key_size == self.head_size
 
     def _heads(self, projected: Any, size: int) -> Any:
         return ops.reshape(projected, (*ops.shape(projected)[:2], self.heads, size))
 
-    def _attend(self, query: Any, key: str | None, value: Any, mask: Any, positions: Any, training: bool) -> Any:
+    def _attend(self, query: Any, key: Any, value: Any, mask: Any, positions: Any, training: bool) -> Any:
+        sizes = (self.key_size, self.key_size, self.head_size)
+        query, key, value = map(self._heads, (query, key, value), sizes)  # (batch, time, heads, size)
         scores = ops.einsum("bjhd,bkhd->bhjk", query, key)
         if positions is not None:
             scores = scores + ops.einsum("bjhd,jkd->bhjk", query, positions)
         scores = scores * self.key_size**-0.5
         if mask is not None:
-            scores = ops.where(mask, scores, ops.cast(MASKED_SCORE[self.compute_dtype], scores.dtype))
+            lowest = ops.cast(MASKED_SCORE[self.compute_dtype], scores.dtype)
+            scores = ops.where(mask[:, None, None, :], scores, lowest)
         weights = self.dropout(ops.softmax(scores), training=training)  # (batch, heads, query, key)
         context = ops.einsum("bhjk,bkhd->bjhd", weights, value)
         if positions is not None:
             context = context + ops.einsum("bhjk,jkd->bjhd", weights, positions)
-        return context
+        return ops.reshape(context, (*ops.shape(context)[:2], self.heads * self.head_size))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if isinstance(mask, (list, tuple)) else mask
@@ -102,27 +97,14 @@ class MultiHeadAttention(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "heads": self.heads,
-            "head_size": self.head_size,
-            "out_dim": self.out_dim,
-            "key_size": self.key_size,
-            "attention_dropout": self.attention_dropout,
-            "mixout": self.mixout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            **config_of(
+                self, "heads", "head_size", "out_dim", "key_size", "attention_dropout", "mixout", "kernel_initializer"
+            ),
         }
 
 
-def _fused(query, key, value, mask, scale):
-    if mask is None or backend_name() != "jax":
-        return ops.dot_product_attention(query, key, value, mask=mask, scale=scale)
-    # cuDNN needs a mask with all queries, and has no gradient with a mask for an odd number of positions.
-    batch, _, _, time = mask.shape
-    mask, flash = ops.broadcast_to(mask, (batch, 1, time, time)), None if time % 2 == 0 else False
-    return ops.dot_product_attention(query, key, value, mask=mask, scale=scale, flash_attention=flash)
-
-
 @register
-class FeedForward(keras.layers.Layer):
+class FeedForward(DirectCalls, keras.layers.Layer):
     """Two Dense layers, the first with an activation: `(batch, time, hidden)` to the same shape.
 
     >>> tuple(FeedForward(8)(ops.ones((1, 4, 6))).shape)
@@ -161,10 +143,4 @@ class FeedForward(keras.layers.Layer):
         return tuple(input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "activation": keras.activations.serialize(self.activation),
-            "mixout": self.mixout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
+        return {**super().get_config(), **config_of(self, "units", "activation", "mixout", "kernel_initializer")}

@@ -105,13 +105,7 @@ class ChainLayer(LayerWithMultiplier):
         raise NotImplementedError
 
     def chain(self, y_pred: TensorLike, scores: Any = None) -> Any:
-        """The outputs of the layer with its scores, as the `kcrf.crf.Chain` that the functions of `kcrf.crf` take.
-
-        Args:
-            y_pred: The outputs of the layer, `(batch, time, tags)`. On TensorFlow also the `RaggedTensor` that
-                `predict` returns for batches of different lengths.
-            scores: Used instead of `scores()`.
-        """
+        """The outputs of the layer, on TensorFlow also a `RaggedTensor` of `predict`, with `scores()` or others."""
         if scores is None:
             if not self.built:
                 raise ValueError(f"`{self.name}` has no scores before it is built: call it, or its model, once")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import TensorLike, input_names, keras, layer_behind
+from kcrf.backend import TensorLike, input_names, keras, layer_behind, model_being_trained
 from kcrf.layers.chain_layer import ChainLayer
 from kcrf.layers.losses import SentenceLoss
 
@@ -52,22 +52,34 @@ def check_compiled(model: Any) -> Any:
     for layer in layers:
         indices = [index for index, output in enumerate(outputs) if output is layer]
         by_output = _by_output(losses, model)
-        _refuse_losses_of_keras(layer, indices, by_output)
+        if mistake := _loss_of_keras(layer, indices, by_output):
+            raise ValueError(mistake)
         _refuse_losses_of_other_layers(layer, [by_output[index] for index in indices])
         if _called_with_mask(layer):
             _warn_of_metrics(layer, [_by_output(collection, model) for collection in metrics], indices)
     return layers
 
 
-def _refuse_losses_of_keras(layer: Any, mine: Any, losses: Any) -> None:
+def warn_of_losses_of_keras(layer: Any) -> None:
+    """Warns if the model that is being trained was compiled with a loss of Keras for the outputs of a CRF layer."""
+    model = model_being_trained()
+    losses = _by_output(getattr(model, "loss", None), model)
+    mine = [n for n, output in enumerate(getattr(model, "outputs", None) or []) if layer_behind(output) is layer]
+    if mistake := _loss_of_keras(layer, mine, losses):
+        _warn_once(layer, "transitions", mistake)
+
+
+def _loss_of_keras(layer: Any, mine: Any, losses: Any) -> str | None:
+    """The mistake, if the outputs of a CRF layer have losses of Keras, and no loss may be one of the layer."""
     others = [loss for loss in losses if loss is not None and not _is_of_keras(loss)]
     wrong = [losses[index] for index in mine if losses[index] is not None and _is_of_keras(losses[index])]
-    if wrong and not others and layer.trainable:
-        raise ValueError(
-            f"A model whose output is that of the CRF `{layer.name}` needs a loss of this layer, `loss=layer."
-            "sparse_loss` or, for one-hot tags, `layer.dense_loss`: no other loss trains the transitions. "
-            f"Received: loss={_name_of(wrong[0])}"
-        )
+    if not wrong or others or not layer.trainable:
+        return None
+    return (
+        f"A model whose output is that of the CRF `{layer.name}` needs a loss of this layer: no other loss trains the "
+        f"transitions. Write `model.compile(optimizer, loss=model.get_layer({layer.name!r}).sparse_loss)` or, for "
+        f"one-hot tags, `dense_loss`. Received: loss={_name_of(wrong[0])}"
+    )
 
 
 def _refuse_losses_of_other_layers(layer: Any, losses: Any) -> None:

@@ -5,7 +5,17 @@ from typing import Any, Unpack
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import Tensor, TensorLike, backend_name, exports_onnx, is_tracing, keras, mask_ignores_inputs, ops
+from kcrf.backend import (
+    Tensor,
+    TensorLike,
+    backend_name,
+    constant_beside,
+    exports_onnx,
+    is_tracing,
+    keras,
+    mask_ignores_inputs,
+    ops,
+)
 from kcrf.backend.hints import KeyedLayerOptions, LayerOptions
 from kcrf.chains import Posterior, span_probabilities
 from kcrf.crf.functions import log_sums_onward
@@ -14,6 +24,7 @@ from kcrf.layers.chain_layer import BoundToLayer, ChainLayer, real_positions
 from kcrf.layers.checks import (
     refuse_arguments_of_other_layers,
     warn_of_inputs,
+    warn_of_losses_of_keras,
     warn_of_padding,
     warn_of_partial_mask,
     warn_of_tags_as_multiplier,
@@ -101,6 +112,8 @@ class ConditionalRandomField(ChainLayer):
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
+        if training and not self._trained:
+            warn_of_losses_of_keras(self)
         outputs = super().call(inputs, mask=mask, training=training)
         if not training and self._trained and self.trainable and not self._scores_are_used:
             warn_of_unused_scores(self)
@@ -139,14 +152,17 @@ class ConditionalRandomField(ChainLayer):
     def _effective(self, stored: Any, allowed: Any) -> Any:
         self._scores_are_used = True
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
-        return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
+        if self.constraints is None:
+            return scores
+        return ops.where(constant_beside(scores, getattr(self.constraints, allowed)), scores, crf.FORBIDDEN)
 
     def scores(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
-        start, end = self.start, self.end
+        trans, start, end = self.trans, self.start, self.end
         if self.constraints is not None and not self.use_boundary:
-            start, end = (_forbid(0.0, x) for x in (self.constraints.allowed_starts, self.constraints.allowed_ends))
-        return self.trans, start, end
+            ends = self.constraints.allowed_starts, self.constraints.allowed_ends
+            start, end = (constant_beside(trans, np.where(x, np.float32(0), np.float32(crf.FORBIDDEN))) for x in ends)
+        return trans, start, end
 
     @property
     def sparse_loss(self) -> SparseLoss:
@@ -268,10 +284,6 @@ def _posterior(chain: Any) -> Any:
     emissions = np.maximum(ops.convert_to_numpy(chain.emissions), crf.FORBIDDEN, dtype="float64")
     onward = emissions + ops.convert_to_numpy(log_sums_onward(chain))
     return Posterior(*map(ops.convert_to_numpy, (crf.marginals(chain), onward, chain.transitions, chain.mask)))
-
-
-def _forbid(scores: Any, allowed: Any) -> Any:
-    return ops.where(ops.convert_to_tensor(allowed), scores, crf.FORBIDDEN)
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

@@ -5,21 +5,40 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import backend_name, keras, linear, ops
+from kcrf.backend import DirectCalls, backend_name, keras, linear, ops
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 
+def config_of(layer: Any, *names: str) -> dict[str, Any]:
+    """Attributes of a layer for its config, with initializers and activations as Keras serializes them."""
+    config = {name: getattr(layer, name) for name in names}
+    for name, value in config.items():
+        if isinstance(value, keras.initializers.Initializer):
+            config[name] = keras.initializers.serialize(value)
+        elif callable(value):
+            config[name] = keras.activations.serialize(value)
+    return config
+
+
 @register
-class ResidualAdd(keras.layers.Add):
-    """The sum of its inputs, under the mask of the first."""
+class Dropout(DirectCalls, keras.layers.Dropout):
+    """Keras' dropout."""
+
+
+@register
+class ResidualAdd(DirectCalls, keras.layers.Add):
+    """The sum of two inputs of one shape, under the mask of the first."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs[0] + inputs[1]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask[0] if mask else None
 
 
 @register
-class Dense(keras.layers.Dense):
+class Dense(DirectCalls, keras.layers.Dense):
     """Keras' Dense layer, with product and bias in one operation on backends that have one."""
 
     def call(self, inputs: Any, training: bool = False) -> Any:

@@ -36,7 +36,6 @@ class SequenceDistillationLoss(SentenceLoss):
         self.teacher_weight, self.temperature = teacher_weight, temperature
 
     def _losses(self, y_true: Any, y_pred: Any) -> Any:
-        y_pred = ops.convert_to_tensor(y_pred)
         tags, expected_tags, expected_steps = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
         layer, weight, t = self._layer(), self.teacher_weight, self.temperature
         chain = layer.chain(y_pred)
@@ -45,6 +44,9 @@ class SequenceDistillationLoss(SentenceLoss):
             return t**2 * soft
         hard = -crf.log_likelihood(chain, ops.cast(tags, "int32"))  # (batch,)
         return (1 - weight) * hard + weight * t**2 * soft
+
+    def _read(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+        return (unpack_tags(y_true, y_pred.shape[-1])[0],) * 2
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "teacher_weight": self.teacher_weight, "temperature": self.temperature}
@@ -100,10 +102,7 @@ class TagDistillationLoss(_Loss):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class LabelDistillationLoss(_Loss):
-    """The loss of a classifier on the softened probabilities of its teacher.
-
-    `y_true (batch, 1 + labels)`: the label, -1 where unknown, and the teacher's probabilities; `y_pred (batch,
-    labels)`.
+    """The loss of a classifier on its teacher. `y_true (batch, 1 + labels)`: label, or -1, and teacher's probabilities.
 
     >>> loss = LabelDistillationLoss(teacher_weight=0.5)
     >>> round(float(loss([[0.0, 0.5, 0.5]], [[0.0, 0.0]])), 4)  # log 2 / 2 + log 2 / 2

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import keras, ops
+from kcrf.backend import DirectCalls, keras, ops
+from kcrf.layers.dense import config_of
 
 HIERARCHY = 0.4  # the weight of the coarse position in bert4keras
 
@@ -17,7 +18,8 @@ def padding_mask(tokens: Any, padding_id: int) -> Any:
     """Whether each token is not padding, `(batch, time)` bool. In a row of padding alone, the first position is not."""
     real = ops.not_equal(tokens, padding_id)
     is_empty = ops.logical_not(ops.any(real, axis=1, keepdims=True))
-    return ops.concatenate([ops.logical_or(real[:, :1], is_empty), real[:, 1:]], axis=1)
+    is_first = ops.equal(ops.cumsum(ops.ones_like(tokens), axis=1), 1)  # a slice cannot be rematerialized on JAX
+    return ops.logical_or(real, ops.logical_and(is_empty, is_first))
 
 
 @dataclass
@@ -31,7 +33,7 @@ class EncoderRecord:
 
 
 @register
-class Embedding(keras.layers.Embedding):
+class Embedding(DirectCalls, keras.layers.Embedding):
     """Token embeddings whose table can also turn hidden states into scores of tokens.
 
     With `mask_zero=True`, the padding token is masked. In a row of padding alone, the first position is not masked.
@@ -45,8 +47,6 @@ class Embedding(keras.layers.Embedding):
             and `reinitialize` read it. Defaults to `None`.
         padding_id: The padding token. Defaults to 0.
         **kwargs: As for `keras.layers.Embedding`. `mask_zero` defaults to False there, as in bert4keras.
-
-    Example:
 
     >>> embed = Embedding(input_dim=10, output_dim=4)
     >>> hidden = embed(np.array([[2, 3, 0]]))
@@ -89,7 +89,7 @@ class Embedding(keras.layers.Embedding):
         return {**super().get_config(), "transformer_config": config, "padding_id": self.padding_id}
 
 
-class _EmbeddingTable(keras.layers.Layer):
+class _EmbeddingTable(DirectCalls, keras.layers.Layer):
     """Base of the layers that add rows of a trained table to their inputs."""
 
     def __init__(self, input_dim: int, output_dim: int, embeddings_initializer: Any = "zeros", **kwargs: Any) -> None:
@@ -105,12 +105,7 @@ class _EmbeddingTable(keras.layers.Layer):
         )
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-        }
+        return {**super().get_config(), **config_of(self, "input_dim", "output_dim", "embeddings_initializer")}
 
 
 @register
@@ -176,23 +171,12 @@ class PositionEmbedding(_EmbeddingTable):
         return tuple(input_shape[0] if self.custom_position_ids else input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "hierarchical": self.hierarchical,
-            "custom_position_ids": self.custom_position_ids,
-            "padding_id": self.padding_id,
-        }
+        return {**super().get_config(), **config_of(self, "hierarchical", "custom_position_ids", "padding_id")}
 
 
 @register
 class FirstRowEmbedding(_EmbeddingTable):
-    """Adds the first row of a table to every token: ERNIE's embedding of pretraining task 0, or RoBERTa's only segment.
-
-    Example:
-
-    >>> tuple(FirstRowEmbedding(input_dim=3, output_dim=4)(np.zeros((2, 5, 4))).shape)
-    (2, 5, 4)
-    """
+    """Adds the first row of a table to every token: ERNIE's embedding of pretraining task 0, RoBERTa's only segment."""
 
     def call(self, inputs: Any) -> Any:
         return inputs + ops.convert_to_tensor(self.embeddings)[0]
@@ -231,7 +215,7 @@ class RelativePositionEmbedding(keras.layers.Layer):
         return (input_shape[1], input_shape[1], self.output_dim)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "output_dim": self.output_dim, "max_distance": self.max_distance}
+        return {**super().get_config(), **config_of(self, "output_dim", "max_distance")}
 
 
 @register

@@ -37,14 +37,10 @@ def has_rank(y_true: TensorLike) -> bool:
     return getattr(y_true.shape, "rank", 0) is not None
 
 
-def tags_of_sparse(y_true: TensorLike, size: int) -> Any:
-    """The tags `(batch, time)` of sparse labels, int32; labels from `size` on become `size` and do not wrap."""
-    return ops.cast(ops.clip(ops.cast(y_true, "float32"), -1, size), "int32")
-
-
 def sparse_tags(y_true: TensorLike, y_pred: TensorLike) -> Any:
-    """The tags `(batch, time)` of sparse labels for these outputs, int32."""
-    return tags_of_sparse(sparse_labels(y_true, y_pred), y_pred.shape[-1])
+    """The tags `(batch, time)` of sparse labels, int32; labels that are too large become the number of tags."""
+    labels = ops.cast(sparse_labels(y_true, y_pred), "float32")
+    return ops.cast(ops.clip(labels, -1, y_pred.shape[-1]), "int32")
 
 
 def tags_of_one_hot(y_true: TensorLike) -> Any:

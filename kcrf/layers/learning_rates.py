@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from kcrf.backend import Layer, Tensor, TensorLike, Wrapper, keras, ops, own_trainable_variables
+from kcrf.backend import DirectCalls, Layer, Tensor, TensorLike, Wrapper, keras, ops, own_trainable_variables
 from kcrf.backend.hints import LayerOptions
 from kcrf.optimizers.variables import copies_in
 
@@ -22,7 +22,7 @@ def with_learning_rate_multiplier(stored: TensorLike, multiplier: float) -> Tens
     return stored + ops.stop_gradient((multiplier - 1.0) * stored)
 
 
-class LayerWithMultiplier(Layer):
+class LayerWithMultiplier(DirectCalls, Layer):
     """Base of layers whose own trainable weights are stored divided by `lr_multiplier`."""
 
     def __init__(self, lr_multiplier: float = 1, **kwargs: Any) -> None:

@@ -1,5 +1,6 @@
 """The losses of a CRF layer: computed with its weights, saved with it."""
 
+import math
 from typing import Any
 
 from kcrf import crf
@@ -34,7 +35,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         for accuracy in layer.viterbi_accuracies:
             accuracy.copy_scores()
         if sample_weight is _NOT_GIVEN:
-            return self._losses(y_true, y_pred)
+            return self._checked(y_true, ops.convert_to_tensor(y_pred))
         layer.check_labels(y_true, y_pred)
         has_axes = sample_weight is not None and has_rank(sample_weight) and len(sample_weight.shape) > 1
         if has_axes and sample_weight.shape[1] != 1:
@@ -55,31 +56,38 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
 
     def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         """The losses `(batch,)` for Keras' trainer, which must not be those of forbidden labels."""
+        return self._checked(y_true, y_pred, highest=_IMPOSSIBLE)
+
+    def _checked(self, y_true: TensorLike, y_pred: TensorLike, highest: float = math.inf) -> Any:
+        """The losses `(batch,)`, and an error if one is NaN or too high. One check costs fewer kernels than two."""
         losses = self._losses(y_true, y_pred)
-        forbidden = losses > _IMPOSSIBLE  # (batch,)
-        check_if(ops.any(forbidden), lambda: _refuse_forbidden(forbidden))
-        return ops.where(forbidden, float("nan"), losses)
+        wrong = ~(losses <= highest)  # (batch,), True for NaN
+        outputs = ops.stop_gradient(y_pred)  # a check that waits must not keep the graph of the step
+        check_if(ops.any(wrong), lambda: self._refuse(y_true, outputs, wrong & (losses == losses)))
+        return ops.where(wrong, float("nan"), losses)
 
     def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
-        y_pred = ops.convert_to_tensor(y_pred)
-        labels, tags = self._read(y_true, y_pred)
-        losses = self._sentence_losses(tags, y_pred)
-        outputs = ops.stop_gradient(y_pred)  # a check that waits must not keep the graph of the step
-        check_if(ops.any(losses != losses), lambda: self._refuse(labels, tags, outputs))
-        return losses
+        return -crf.log_likelihood(self._layer().chain(y_pred), self._read(y_true, y_pred)[1])
 
     def _read(self, y_true: TensorLike, y_pred: TensorLike) -> tuple[Any, Any]:
         """The labels `(batch, time)`, and their tags: numbers, as `crf.log_likelihood` takes them."""
         y_true = sparse_labels(y_true, y_pred)
         return y_true, y_true
 
-    def _refuse(self, labels: TensorLike, tags: TensorLike, y_pred: TensorLike) -> None:
-        """Raises an error for the first label that is no tag. There is none if the model diverged."""
+    def _refuse(self, y_true: TensorLike, y_pred: TensorLike, forbidden: TensorLike) -> None:
+        """Raises an error for the first label that is no tag, or is forbidden. There is none if the model diverged."""
+        labels, tags = self._read(y_true, y_pred)
         wrong = is_no_tag(tags, y_pred.shape[-1]) & real_positions(y_pred)  # (batch, time)
         raise_if(
             ops.any(wrong),
             self._requirement(y_pred.shape[-1]) + "label {} in sentence {}, position {} of the batch",
             *_first_label(wrong, labels),
+        )
+        raise_if(
+            ops.any(forbidden),
+            "Labels must be allowed by the constraints of the CRF; `kcrf.tags.check_tags` finds those that are not, "
+            "and repairs them. Received: forbidden labels in sentence {} of the batch",
+            _first(forbidden),
         )
 
     def _requirement(self, number: Any) -> str:
@@ -87,20 +95,8 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             f"Labels must be integers below {number}, the number of tags, or negative if they are unknown. Received: "
         )
 
-    def _sentence_losses(self, tags: TensorLike, y_pred: TensorLike) -> Any:
-        return -crf.log_likelihood(self._layer().chain(y_pred), tags)
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "key": self._layer_key}
-
-
-def _refuse_forbidden(forbidden: TensorLike) -> None:
-    raise_if(
-        ops.any(forbidden),
-        "Labels must be allowed by the constraints of the CRF; `kcrf.tags.check_tags` finds those that are not, and "
-        "repairs them. Received: forbidden labels in sentence {} of the batch",
-        _first(forbidden),
-    )
 
 
 def _first(flags: Any) -> Any:

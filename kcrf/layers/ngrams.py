@@ -19,10 +19,9 @@ class NGramScores(LayerWithMultiplier):
 
     Args:
         tags: The number of tags.
-        buckets: The number of features. Inputs are integers `(batch, time, features)` from 0, no feature, to `buckets -
-        1`. dropout: The fraction of the features that training omits. Defaults to 0.5. lr_multiplier: How many times
-        faster the scores learn than the rest of the model: each is updated rarely.
-            Defaults to 10.
+        buckets: The number of features. Inputs are integers `(batch, time, features)` below it; 0 is no feature.
+        dropout: The fraction of the features that training omits. Defaults to 0.5.
+        lr_multiplier: How many times faster the scores learn than the rest of the model. Defaults to 10.
         seed: The seed of the dropout. Defaults to a random one.
 
     >>> layer = NGramScores(tags=4, buckets=2**14)

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from kcrf.backend import keras, ops
+from kcrf.backend import DirectCalls, keras, ops
+from kcrf.layers.dense import config_of
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
-class LayerNormalization(keras.layers.LayerNormalization):
+class LayerNormalization(DirectCalls, keras.layers.LayerNormalization):
     """Keras' layer normalization; with `conditional=True`, a vector per example changes scale and offset.
 
     The input is then a list: hidden states `(batch, time, hidden)` and conditions `(batch, size)`. Linear maps of the
@@ -81,8 +82,5 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "conditional": self.conditional,
-            "hidden_units": self.hidden_units,
-            "hidden_activation": keras.activations.serialize(self.hidden_activation),
-            "hidden_initializer": keras.initializers.serialize(self.hidden_initializer),
+            **config_of(self, "conditional", "hidden_units", "hidden_activation", "hidden_initializer"),
         }

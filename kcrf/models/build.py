@@ -5,6 +5,7 @@ Credit for the recipe, the names of layers and arguments: bert4keras, https://gi
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ from kcrf.layers import (
 )
 from kcrf.layers.dense import (
     BiasAdd,
+    Dropout,
     ResidualAdd,
     TruncatedNormal,
     dense,
@@ -30,10 +32,9 @@ from kcrf.layers.dense import (
 )
 from kcrf.layers.embeddings import FirstRowEmbedding
 from kcrf.layers.pooling import FirstToken
-from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
+from kcrf.models.encoders import checkpoint_names, complete_sources, encoder_record, variables_by_path
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
-from kcrf.models.sources import complete_sources
 from kcrf.tokenizers.folders import padding_id
 
 _SIZES = (
@@ -64,6 +65,7 @@ def build_transformer_model(
     skip_pooler: bool | None = None,
     skip: Iterable[str] = (),
     ignore_invalid_weights: bool = False,
+    remat: bool = False,
     **options: Any,
 ) -> Model:
     """Builds an encoder of the BERT family and loads a checkpoint, if one is given.
@@ -93,6 +95,8 @@ def build_transformer_model(
         ignore_invalid_weights: Whether to accept a checkpoint that does not fit. Weights that it lacks, or has in
             another shape, then keep their initial values, and arrays that the encoder lacks are not used. Defaults to
             `False`: both raise an error.
+        remat: Whether training keeps only the inputs of attention and feed-forward layers, and computes the rest again
+            for the gradient: less memory, more time. It is not saved with the model. Defaults to `False`.
         **options: `with_pool`, `with_nsp`, `with_mlm` (`True`, or the activation of the head; Electra has
             `with_discriminator` instead), `keep_tokens`, `compound_tokens`, `sequence_length`,
             `hierarchical_position`, `custom_position_ids`, `shared_segment_embeddings`, `layers`, `prefix`, `name` as
@@ -118,13 +122,8 @@ def build_transformer_model(
     if model not in FAMILIES:
         raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {ONLY_ENCODERS}. Received: model={model!r}")
     config_path, checkpoint_path = complete_sources(config_path, checkpoint_path)
-    settings = encoder_settings(config_path, model, options)
-    if settings["model"] in LIKE_BERT and settings["task_vocab_size"]:
-        settings["model"] = "ernie"
-    settings["hidden_act"] = hidden_activation(settings["hidden_act"])
-    if isinstance(config_path, (str, os.PathLike)) and "pad_token_id" not in options:
-        settings["pad_token_id"] = padding_id(config_path, settings["pad_token_id"])
-    transformer = Transformer(**settings)
+    settings = _settings(config_path, model, options)
+    transformer = Transformer(**settings, remat=remat)
     transformer.remember_vocab(config_path)
     if checkpoint_path is not None:
         transformer.load_weights_from_checkpoint(
@@ -145,6 +144,16 @@ def build_transformer_model(
     return transformer.model if return_keras_model else cast(Model, transformer)
 
 
+def _settings(config_path: Any, model: Any, options: dict[str, Any]) -> dict[str, Any]:
+    settings = encoder_settings(config_path, model, options)
+    if settings["model"] in LIKE_BERT and settings["task_vocab_size"]:
+        settings["model"] = "ernie"
+    settings["hidden_act"] = hidden_activation(settings["hidden_act"])
+    if isinstance(config_path, (str, os.PathLike)) and "pad_token_id" not in options:
+        settings["pad_token_id"] = padding_id(config_path, settings["pad_token_id"])
+    return settings
+
+
 class Transformer:
     """An encoder with its layers by name; `build_transformer_model(..., return_keras_model=False)` returns one.
 
@@ -160,8 +169,10 @@ class Transformer:
         name: str | None = None,
         keep_tokens: Any = None,
         compound_tokens: Any = None,
+        remat: bool = False,
         **settings: Any,
     ) -> None:
+        self._remat = remat
         self.family = FAMILIES[model]
         self.config = {"model": model, **settings}
         self.layers = {} if layers is None else layers
@@ -209,7 +220,9 @@ class Transformer:
         """Calls the layer of this name. If there is none yet, `layer(name=..., **arguments)` makes it."""
         name = self.config["prefix"] + name
         if name not in self.layers:
-            self.layers[name] = layer(name=name, **arguments)
+            recomputed = self._remat and layer in (MultiHeadAttention, FeedForward)
+            with keras.RematScope("list_of_layers", layer_names=[name]) if recomputed else nullcontext():
+                self.layers[name] = layer(name=name, **arguments)
         return self.layers[name](inputs)
 
     def variable_mapping(self) -> dict[str, Any]:
@@ -246,7 +259,7 @@ class Transformer:
 
     def _dropout(self, inputs: Any, name: str) -> Any:
         rate = self.config["dropout_rate"]
-        return self.apply(keras.layers.Dropout, inputs, name, rate=rate) if rate else inputs
+        return self.apply(Dropout, inputs, name, rate=rate) if rate else inputs
 
     def _inputs(self) -> list[Any]:
         names = ["Input-Token"]

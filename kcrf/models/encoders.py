@@ -1,8 +1,13 @@
-"""Finds the encoder in a model that contains it, by the name of its token embedding."""
+"""Finds an encoder: in a model that contains it, or its configuration and weights in a folder."""
 
+import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from kcrf.backend import path_of
+from kcrf.checkpoints.configs import has_config
+from kcrf.checkpoints.open import has_checkpoint
 from kcrf.models.names import variable_mapping
 
 
@@ -31,3 +36,18 @@ def checkpoint_names(record: Any, variables: Any) -> dict[str, Any]:
 def variables_by_path(model: Any) -> dict[str, Any]:
     """The variables of a model, a dict by path."""
     return {path_of(variable): variable for variable in model.variables}
+
+
+def complete_sources(config_path: Any, checkpoint_path: Any) -> tuple[Any, Any]:
+    """The configuration and the checkpoint, each taken from the folder of the other if it is None."""
+    if config_path is None and _is_folder(checkpoint_path) and has_config(checkpoint_path):
+        return checkpoint_path, checkpoint_path
+    if checkpoint_path is not None or config_path is None or isinstance(config_path, Mapping):
+        return config_path, checkpoint_path
+    if _is_folder(config_path) and has_checkpoint(config_path):
+        return config_path, config_path
+    return config_path, None
+
+
+def _is_folder(path: Any) -> Any:
+    return isinstance(path, (str, os.PathLike)) and Path(path).is_dir()

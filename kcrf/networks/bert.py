@@ -70,12 +70,7 @@ def _of_transformers(model: Any, config: dict[str, Any], checkpoint: Any, with_p
 
 
 def _with_vectors(bert: Any, vectors: Any) -> Any:
-    """Adds word vectors to the embeddings of a BERT, `(batch, time, features)`.
-
-    The word vectors are projected to the size of the BERT by a matrix that is initialized with zeros, so training
-    starts from the pretrained BERT. This equals a projection of the concatenated embeddings and word vectors that is
-    initialized with the identity on the embeddings.
-    """
+    """Adds word vectors to the embeddings of a BERT, projected by zeros: training starts from the pretrained BERT."""
     projection = keras.layers.Dense(
         bert.hidden_size, use_bias=False, kernel_initializer="zeros", name="Vectors-Projection"
     )

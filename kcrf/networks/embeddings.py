@@ -16,11 +16,7 @@ _FEATURE_WIDTH = 12
 
 
 def embed(characters: Any, bigrams: Any, sizes: tuple[int, int], widths: tuple[int, int], bigram_dropout: float) -> Any:
-    """Embeddings of each character and each bigram, concatenated: `(batch, time, sum of widths)`.
-
-    In training, a fraction `bigram_dropout` of the bigrams is replaced by zeros, so that the model does not overfit to
-    the bigrams of the training set.
-    """
+    """Embeddings of each character and each bigram, concatenated. Dropout of whole bigrams keeps from overfitting."""
     characters = L.Embedding(sizes[0], widths[0], name="Embedding-Character")(characters)
     bigrams = L.Embedding(sizes[1], widths[1], name="Embedding-Bigram")(bigrams)
     bigrams = L.Dropout(bigram_dropout, noise_shape=(None, None, 1), name="Embedding-Bigram-Dropout")(bigrams)
@@ -36,10 +32,8 @@ def embed_lexicon(words: Any, size: int) -> Any:
 def embed_tokens(sizes: tuple[int, int, int], word_dropout: float) -> tuple[Inputs, Any]:
     """Creates the inputs of a word-level model, and computes a vector for each word, `(batch, time, features)`.
 
-    The vector of a word is the concatenation of its embedding, of a convolution with max pooling over its characters
-    (Ma and Hovy, 2016, "End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF"), and of embeddings of its
-    features. In training, a fraction `word_dropout` of the word embeddings is replaced by zeros, so that the model does
-    not overfit to the words of the training set.
+    It has the embedding of the word, a convolution with max pooling over its characters (Ma and Hovy, 2016,
+    https://arxiv.org/abs/1603.01354), and embeddings of its features. Dropout of whole words keeps from overfitting.
     """
     tokens = keras.Input((None,), dtype="int32", name="tokens")
     spelling = keras.Input((None, SPELLING), dtype="int32", name="spelling")
@@ -61,10 +55,9 @@ def _embed_spelling(spelling: Any, size: int) -> Any:
 
 
 def embed_vectors(inputs: Inputs, vectors: WordVectors, trainable: bool) -> Any:
-    """Computes a vector for each position from the word vectors around it, `(batch, time, groups * features)`.
+    """The mean of the word vectors of each group of places around a position, `(batch, time, groups * features)`.
 
-    Adds the input "vectors": for each place around a position a row of `vectors.table`, 0 for no word. The result has
-    the mean over the words of each group of places, zeros if there are none.
+    Adds the input "vectors": for each place around a position a row of `vectors.table`, 0 for no word.
     """
     rows = keras.Input((None, vectors.places), dtype="int32", name="vectors")
     inputs["vectors"] = rows

@@ -9,11 +9,7 @@ L = keras.layers
 
 
 def encode(name: str, vectors: Any, mask: Any, width: int, depth: int, dropout: float) -> Any:
-    """Computes the hidden vectors of an encoder, `(batch, time, width)`, from vectors `(batch, time, features)`.
-
-    The width must be even for "bilstm", and a multiple of 64 or below 64 for "transformer". The mask is
-    `(batch, time)` bool.
-    """
+    """Computes hidden vectors `(batch, time, width)`: even for "bilstm", below 64 or its multiple for "transformer"."""
     if name not in ENCODERS:
         raise ValueError(f"The encoder is one of {sorted(ENCODERS)}. Received: {name!r}")
     return ENCODERS[name](vectors, mask, width, depth, dropout)

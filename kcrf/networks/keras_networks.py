@@ -9,9 +9,8 @@ from kcrf import crf
 from kcrf.backend import COMPILES_SHAPES, JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.networks.classification import build_classifier
-from kcrf.networks.network import Arrays, ClassificationNetwork, KerasNetwork
+from kcrf.networks.network import FEWEST_TAGS, Arrays, ClassificationNetwork, KerasNetwork, most_likely_temperature
 from kcrf.networks.tagging import build_network, crf_of, mask_of, output_of_standard
-from kcrf.networks.temperature import FEWEST_TAGS, most_likely_temperature
 from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.runs.setup import Setup

@@ -9,8 +9,7 @@ import numpy as np
 from kcrf.chains import Packing
 from kcrf.linear import LinearBatch, LinearModel, log_likelihood
 from kcrf.networks.array_networks import PosteriorNetwork, Scores
-from kcrf.networks.network import Arrays, TaggingNetwork, TrainedNetwork
-from kcrf.networks.temperature import FEWEST_TAGS, most_likely_temperature
+from kcrf.networks.network import FEWEST_TAGS, Arrays, TaggingNetwork, TrainedNetwork, most_likely_temperature
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunFolder
 from kcrf.runs.exported import LinearFile

@@ -64,7 +64,9 @@ PLAIN = [
 @pytest.mark.parametrize("head", few(ConditionalRandomField, MaximumEntropyMarkovModel))
 def test_a_loss_of_keras_on_the_outputs_of_a_crf_is_refused(loss, head):
     model = compiled(head(name="CRF"), loss)
-    with pytest.raises(ValueError, match=r"the CRF `CRF` needs a loss of this layer, `loss=layer.sparse_loss`"):
+    with pytest.raises(
+        ValueError, match=r"the CRF `CRF` needs a loss of this layer.*loss=model.get_layer\(.CRF.\).sparse_loss"
+    ):
         model.fit(WORDS, np.maximum(TAGS, 0), verbose=0)
 
 
@@ -92,10 +94,36 @@ def test_other_losses_beside_or_in_place_of_that_of_the_layer_are_taken():
 
 
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")  # Keras says this on torch and TensorFlow
-@pytest.mark.parametrize("head", few(ConditionalRandomField, MaximumEntropyMarkovModel))
-def test_transitions_that_no_loss_uses_are_named_without_changed_classes_of_keras(head):
+@pytest.mark.parametrize("mask_zero", [False, True])
+@pytest.mark.parametrize("loss", few("sparse_categorical_crossentropy", PLAIN[1]))
+def test_fit_says_once_that_a_loss_of_keras_trains_no_transitions(loss, mask_zero):
     restore_keras()
-    model = compiled(head(name="CRF"), keras.losses.SparseCategoricalCrossentropy(True), mask_zero=False)
+    layer, words, tags = ConditionalRandomField(name="CRF"), np.maximum(WORDS, 1), np.maximum(TAGS, 0)
+    model = compiled(layer, loss, mask_zero=mask_zero)
+    line = r"Write `model.compile\(optimizer, loss=model.get_layer\('CRF'\).sparse_loss\)`.* Received: loss="
+    with pytest.warns(UserWarning, match=line) as said:
+        model.fit(words, tags, verbose=0)
+    assert sum("sparse_loss" in str(one.message) for one in said) == 1
+    model.fit(words[:, :5], tags[:, :5], verbose=0)
+    model.predict(words, verbose=0)
+    model.compile("sgd", loss=model.get_layer("CRF").sparse_loss)
+    model.fit(words, tags, verbose=0)
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+@pytest.mark.parametrize("head", few(ConditionalRandomField, MaximumEntropyMarkovModel))
+def test_transitions_that_no_loss_uses_are_named_in_a_model_whose_outputs_keras_does_not_know(head):
+    class Outer(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = tagger(head(name="CRF"), mask_zero=False)
+
+        def call(self, inputs, training=False):
+            return self.inner(inputs, training=training)
+
+    restore_keras()
+    model = Outer()
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(True))
     words, tags = np.maximum(WORDS, 1), np.maximum(TAGS, 0)
     with pytest.warns(UserWarning, match="`CRF` was called in training, but no loss used its transitions.*sparse_loss"):
         model.fit(words, tags, verbose=0)

@@ -139,10 +139,15 @@ def test_half_precision_masks_without_overflow():
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("training", [False, True])
 def test_attention_is_fused_where_that_is_faster(dtype, training, monkeypatch):
-    layer, calls, fused = MultiHeadAttention(2, 4, dtype=dtype), [], ops.dot_product_attention
+    module, name = ops, "dot_product_attention"
+    if backend_name() == "torch":
+        import torch
+
+        module, name = torch.nn.functional, "scaled_dot_product_attention"
+    layer, calls, fused = MultiHeadAttention(2, 4, dtype=dtype), [], getattr(module, name)
     hidden, mask = array(2, 3, 8), np.array([[True, True, False], [True, True, True]])
     layer.build(hidden.shape)
-    monkeypatch.setattr(ops, "dot_product_attention", lambda *args, **more: calls.append(1) or fused(*args, **more))
+    monkeypatch.setattr(module, name, lambda *args, **more: calls.append(1) or fused(*args, **more))
     found = number(layer(hidden, mask=mask, training=training))
     is_slow = backend_name() == "torch" and dtype != "float32" and training  # on a CPU
     assert len(calls) == (0 if is_slow else 1)
