@@ -15,8 +15,7 @@ from kcrf.backend import keras, ops
 from kcrf.corpora import entity_types, load_mini
 from kcrf.layers import ConditionalRandomField
 from kcrf.metrics import entity_scores, segmentation_scores
-from kcrf.networks.embeddings import embed
-from kcrf.networks.encoders import encode
+from kcrf.networks.embeddings import embed, encode
 from kcrf.optimizers import Adam, WarmupLinearDecay
 from kcrf.readers import Vocabulary
 from kcrf.readers.padding import bucket, pad

@@ -173,16 +173,11 @@ class CRFMonitor(keras.callbacks.Callback):
         else:
             decoded = ops.convert_to_numpy(crf.viterbi(emissions, real, self._layer.trans))
         report = transition_report(self.transitions[-1], self._scheme, emissions[real], decoded[real])
-        measures = {
-            "transition_size": report["size"],
-            "emission_gap": report["gap"],
-            "viterbi_differs": report["differs"],
-        }
+        names = {"transition_size": "size", "emission_gap": "gap", "viterbi_differs": "differs"}
+        measures = {name: report[short] for name, short in names.items()}
         if self._first is not None:
-            allowed = ~is_forbidden(self._first)  # (tags, tags)
-            measures["transition_change"] = float(
-                np.std((self.transitions[-1] - self._first)[allowed], dtype="float64")
-            )
+            change = (self.transitions[-1] - self._first)[~is_forbidden(self._first)]  # (allowed transitions,)
+            measures["transition_change"] = float(np.std(change, dtype="float64"))
         measures.update({name: report[name] for name in ("illegal_above_legal", "illegal") if name in report})
         if self._tags is not None and (labeled := real & (self._tags >= 0)).any():
             gold = self._tags[labeled]
@@ -262,7 +257,7 @@ def _array(data: Any) -> Any:
 
 
 def _check_inputs(inputs: Any, model: Any) -> None:
-    """Raises ValueError if a model of Keras' functional API has another number of inputs, as with [inputs, tags]."""
+    """Raises ValueError if a functional model has another number of inputs, as with [inputs, tags]."""
     expected = getattr(model, "inputs", None)
     if expected and not isinstance(inputs, dict) and len(flat(inputs)) != len(expected):
         raise ValueError(

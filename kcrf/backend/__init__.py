@@ -14,6 +14,7 @@ from kcrf.backend.host import (
     Wrapper,
     backend_name,
     batch_stream,
+    best_precision,
     constant_beside,
     current_stateless_scope,
     fused_attention,

@@ -22,6 +22,8 @@ _host: Any = import_module("kcrf.bert4keras.tf_keras" if OLD_HOST else "kcrf.bac
 
 Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints
 
+_AMPERE = 8  # the compute capability from which GPUs compute in bfloat16
+
 keras: Any = _host.keras
 ops: Any = _host.ops
 tree: Any = _host.tree
@@ -219,6 +221,25 @@ def fused_attention(query: Any, key: Any, value: Any, heads: int, mask: Any, mas
             mask, flash = ops.broadcast_to(mask, (batch, 1, time, time)), None if time % 2 == 0 else False
     context = ops.dot_product_attention(query, key, value, mask=mask, flash_attention=flash)
     return ops.reshape(context, (batch, time, width))
+
+
+def best_precision() -> str:
+    """The fastest arithmetic that needs no scaling of losses: "bfloat16" on a GPU that computes in it, or "float32"."""
+    if backend_name() == "torch":
+        import torch
+
+        has_it = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    elif backend_name() == "jax":
+        import jax
+
+        device = jax.devices()[0]
+        has_it = device.platform == "gpu" and float(getattr(device, "compute_capability", 0)) >= _AMPERE
+    else:
+        import tensorflow as tf
+
+        details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
+        has_it = any(device.get("compute_capability", (0,)) >= (_AMPERE,) for device in details)
+    return "bfloat16" if has_it else "float32"
 
 
 def set_random_seed(seed: Any) -> Any:

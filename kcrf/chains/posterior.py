@@ -1,10 +1,7 @@
 """The posterior probabilities of spans, from one forward and one backward recursion per sentence. Needs NumPy only.
 
-The tags y_s ... y_e of a span have the probability
-
-    P(y_s) P(y_{s+1} | y_s) ... P(y_e | y_{e-1})
-
-since the tags before and after a position are independent given its tag. Each factor is at most 1: nothing cancels.
+The tags y_s ... y_e of a span have the probability P(y_s) P(y_{s+1} | y_s) ... P(y_e | y_{e-1}), since the tags before
+and after a position are independent given its tag. Each factor is at most 1: nothing cancels.
 """
 
 from collections.abc import Sequence
@@ -163,9 +160,9 @@ def roles_of(scheme: TagScheme) -> tuple[np.ndarray, np.ndarray]:
 
 
 def best_sequences(posterior: Posterior, k: int, scheme: TagScheme | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The k most probable tag sequences: tags `(batch, k, time)`, -1 where masked, and log probabilities `(batch, k)`.
+    """The k most probable tag sequences `(batch, k, time)`, -1 where masked, and log probabilities, -inf if none.
 
-    Given all scores, the tags are a Markov chain, whose k best paths these are. Where there are fewer, some are -inf.
+    Given all scores, the tags are a Markov chain, whose k best paths these are.
     """
     batch, time, size = posterior.marginals.shape
     starts, moves, ends = _forbidden(scheme, size)

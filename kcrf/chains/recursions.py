@@ -114,10 +114,7 @@ def packed(emissions: np.ndarray, packing: Packing) -> np.ndarray:
 
 
 def _best_before(transitions: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """The function from scores `(from, sequences)` to the best score plus transition, `(to, sequences)`.
-
-    With many tags, it omits transitions that are not allowed: with classes of words, three quarters.
-    """
+    """The function from scores `(from, sequences)` to the best ones plus a transition that is allowed, `(to, ...)`."""
     into = np.ascontiguousarray(transitions[:, :, None])  # (from, to, 1)
     blocks = _blocks(transitions > IS_FORBIDDEN) if len(transitions) >= _MANY_TAGS else []
     if 2 * sum(sources.size * targets.shape[1] for sources, targets in blocks) > transitions.size or not blocks:

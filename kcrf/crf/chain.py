@@ -115,12 +115,8 @@ def takes_chain(
 ) -> Callable[[Callable[Concatenate[Chain, Others], Result]], ChainFunction[Others, Result]]:
     """Decorator: `f(chain, other)` may also be called `f(emissions, other, mask, transitions, start=None, end=None)`.
 
-    The function runs as a compiled graph, or as the function of this name of `kernels_for`, if there is one. Batches
-    without sentences or without positions are allowed: the function computes with an additional masked sentence or
-    position, which is removed from the outputs.
-
-    Args:
-        *time_axes: For each output of the function its time axis, or None.
+    It runs as a compiled graph, or as the function of this name of `kernels_for`, also without sentences or positions.
+    `time_axes` has the time axis of each output, or None.
     """
 
     def decorate(function: Callable[Concatenate[Chain, Others], Result]) -> ChainFunction[Others, Result]:

@@ -1,25 +1,24 @@
 """log Z and expected counts of a chain, by a forward and a backward recursion (Rabiner 1989, section V.A).
 
 The forward recursion divides by its sum at each position: alpha becomes the probability of each tag given the emissions
-up to its position, and the logarithms of these sums add up to log Z. The backward recursion needs no beta: it goes from
-gamma, the posterior of one position, to gamma of the position before. If a probability that matters may have
-underflowed (`_underflow`), both run again in log space.
+up to its position, and the logarithms of these sums add up to log Z. The backward recursion goes from gamma, the
+posterior of one position, to gamma of the position before. Both run again on logarithms after an `_underflow`: slower,
+and exact for scores of any size.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kcrf.backend import FEW_TAGS, TensorLike, loop_ops, ops
+from kcrf.backend import FEW_TAGS, TensorLike, loop_ops, ops, scan
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
 from kcrf.crf.chain import kernels_for
-from kcrf.crf.log_space import log_forward_backward
-from kcrf.crf.scores import Counts, with_gradient
-from kcrf.crf.trellis import Trellis, tags_first, time_first
+from kcrf.crf.trellis import Counts, Trellis, tags_first, time_first, with_gradient
 
 _TINY = 1e-37  # the smallest normal float32 is 1.2e-38
 _SMALLEST_SHARE = 1e-22  # the smallest probability of a reachable tag; times exp(-30) it is still above _TINY
 _LARGEST_GAP = 30.0  # the largest difference of transition scores in nats; exp(-30) = 1e-13
+_LARGEST_SURPRISE = 100.0  # nats: exp(-100) is 0 in float32, and a forbidden score must not become inf * 0
 
 
 def log_partition_of(trellis: Trellis) -> TensorLike:
@@ -122,9 +121,8 @@ def _expected_steps(factors: _Factors, filtered: _Filtered, ratios: TensorLike) 
 def _underflow(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> TensorLike:
     """Whether a path that matters may have underflowed to 0 in probability space; a scalar bool.
 
-    If all transitions are within 30 nats of the best one, a tag whose probability underflows at one position cannot
-    matter later, so the result is exact. If some transitions are forbidden, such a tag may be the only one that can
-    go on: then no reachable tag may underflow.
+    A tag that underflows cannot matter later if all transitions are within 30 nats of the best one. If some transitions
+    are forbidden, such a tag may be the only one that can go on: then no reachable tag may underflow.
     """
     steep: TensorLike = False
     forbidden: TensorLike = False
@@ -151,3 +149,86 @@ def _product(matrix: TensorLike) -> Callable[[TensorLike], TensorLike]:
     if matrix.shape[0] > FEW_TAGS:
         return lambda columns: loop_ops.matmul(matrix, columns)
     return lambda columns: loop_ops.sum(matrix[:, :, None] * columns[..., None, :, :], axis=-2)
+
+
+def log_forward_backward(trellis: Trellis) -> Counts:
+    """`forward_backward` of a centered trellis in log space."""
+    emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
+
+    def forward(alpha: TensorLike, inputs: Any) -> Any:
+        emission, link = inputs  # (batch, tags), (batch, 1)
+        predicted = ops.logsumexp(alpha[:, :, None] + trellis.transitions, axis=1)  # (batch, from, to) -> (batch, to)
+        reached = ops.where(link, predicted, alpha) + emission  # (batch, tags)
+        top = ops.max(reached, axis=-1, keepdims=True)  # (batch, 1)
+        return reached - top, (alpha, top)
+
+    first = trellis.no_rows() + trellis.start  # (batch, tags)
+    last, (alphas, tops) = scan(forward, first, (emissions, linked))  # alphas before each position: (time, batch, tags)
+    last = last + trellis.end  # (batch, tags)
+
+    def backward(carry: Any, inputs: Any) -> Any:
+        (gamma, steps), (alpha, link) = carry, inputs  # (batch, tags), (batch, from, to), (batch, tags), (batch, 1)
+        pairs = _softmax(alpha[:, :, None] + trellis.transitions, 1) * gamma[:, None]  # (batch, from, to)
+        steps = steps + ops.where(link[:, :, None], pairs, 0.0)  # (batch, from, to)
+        return (ops.where(link, ops.sum(pairs, axis=2), gamma), steps), gamma
+
+    carry = (_softmax(last, -1), trellis.no_steps())
+    (_, steps), gammas = scan(backward, carry, (alphas, linked), reverse=True)
+    log_z = ops.sum(tops, axis=(0, 2)) + ops.logsumexp(last, axis=-1)  # (batch,)
+    return log_z, time_first(gammas), steps
+
+
+def log_beta(trellis: Trellis) -> TensorLike:
+    """The log of the sum over all continuations of each position, up to a constant, `(batch, time, tags)`."""
+    emissions, mask, continues = (time_first(x) for x in (trellis.emissions, trellis.mask, trellis.continues))
+
+    def backward(ahead: TensorLike, inputs: Any) -> Any:
+        emission, real, goes_on = inputs  # (batch, tags), (batch, 1), (batch, 1)
+        beta = ops.logsumexp(trellis.transitions + ahead[:, None], axis=2)  # (batch, from, to) -> (batch, from)
+        beta = ops.where(goes_on, beta, trellis.end)  # (batch, tags)
+        reached = beta + emission
+        reached = reached - ops.max(reached, axis=-1, keepdims=True)
+        return ops.where(real, reached, ahead), beta
+
+    inputs = (emissions, mask[:, :, None], continues[:, :, None])
+    return time_first(scan(backward, trellis.no_rows(), inputs, reverse=True)[1])
+
+
+def path_entropy(trellis: Trellis) -> TensorLike:
+    """The entropy over paths in nats, `(batch,)`: the sum of the entropies of each tag given the tag after it.
+
+    No term is negative, so nothing cancels (Hernando et al. 2005, https://doi.org/10.1109/TIT.2005.850223).
+    """
+    emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
+
+    def forward(carry: Any, inputs: Any) -> Any:
+        (alpha, entropy), (emission, link) = carry, inputs  # (batch, tags) thrice, (batch, 1)
+        mean, predicted = _mean_surprise(alpha[:, :, None] + trellis.transitions, entropy[:, :, None], 1)  # (batch, to)
+        entropy = ops.where(link, mean, entropy)  # (batch, tags), of the tags before, given this one
+        alpha = ops.where(link, predicted, alpha) + emission  # (batch, tags)
+        return (alpha - ops.max(alpha, axis=-1, keepdims=True), entropy), alpha[:, 0]
+
+    first = (trellis.no_rows() + trellis.start, trellis.no_rows())
+    (last, entropy), _ = scan(forward, first, (emissions, linked))
+    total, _ = _mean_surprise(last + trellis.end, entropy, -1)  # (batch,)
+    return ops.where(trellis.occupied, total, 0.0)
+
+
+def _mean_surprise(scores: TensorLike, entropy: TensorLike, axis: int) -> tuple[TensorLike, TensorLike]:
+    """The mean of `entropy - log p` under p = softmax(scores) along an axis, and the logsumexp of the scores."""
+    log_p, log_z = _log_softmax(scores, axis)
+    mean = ops.sum(ops.exp(log_p) * (entropy + ops.minimum(-log_p, _LARGEST_SURPRISE)), axis=axis)
+    return mean, ops.squeeze(log_z, axis=axis)
+
+
+def _softmax(x: TensorLike, axis: int) -> TensorLike:
+    """`ops.softmax` without its warning for an axis of length 1."""
+    return ops.exp(_log_softmax(x, axis)[0])
+
+
+def _log_softmax(x: TensorLike, axis: int) -> tuple[TensorLike, TensorLike]:
+    """The logarithms of the softmax, and the logsumexp with axes kept."""
+    top = ops.max(x, axis=axis, keepdims=True)  # `x - logsumexp(x)` has three decimals where scores are 10,000
+    centered = x - top
+    total = ops.logsumexp(centered, axis=axis, keepdims=True)
+    return centered - total, top + total

@@ -14,12 +14,10 @@ forbidden tag or transition has the score `FORBIDDEN`, or any score below it.
 
 `reference` below is the definition of the results, for one sentence in float64; tests compare everything with it.
 
-Implementation: the forward and the backward recursion work on normalized probabilities, with one matrix product per
-position (`forward_backward`). This is exact unless a probability that matters underflows. If that cannot be excluded,
-both recursions run again in log space (`log_space`). The gradient of log Z is the expected counts, which the backward
-recursion computes, so nothing differentiates through a loop. Where a step of a loop costs more than its arithmetic, few
-tags and long sentences are computed in blocks of time (`blocks`). On CUDA with torch, each function is one kernel
-(`torch_kernels`). Second derivatives are not available.
+Implementation: recursions over normalized probabilities (`forward_backward`), again over logarithms if one may have
+underflowed, in blocks of time (`blocks`) where a step of a loop costs more than its arithmetic; on CUDA with
+torch, one kernel (`torch_kernels`). The gradient of log Z is the expected counts, so nothing differentiates through a
+loop. Second derivatives are not available.
 """
 
 from typing import Any
@@ -30,10 +28,8 @@ from kcrf.backend import Tensor, TensorLike, ops
 from kcrf.chains import FORBIDDEN
 from kcrf.crf.best_paths import best_path, best_paths
 from kcrf.crf.chain import Chain, takes_chain
-from kcrf.crf.forward_backward import forward_backward, log_partition_of
-from kcrf.crf.log_space import log_beta, path_entropy
-from kcrf.crf.scores import Counts, expected_score, path_counts, restrict, with_gradient
-from kcrf.crf.trellis import Trellis
+from kcrf.crf.forward_backward import forward_backward, log_beta, log_partition_of, path_entropy
+from kcrf.crf.trellis import Counts, Trellis, expected_score, path_counts, restrict, with_gradient
 
 
 def reference(emissions: Any, transitions: Any, start: Any, end: Any) -> dict[str, Any]:
@@ -138,11 +134,9 @@ def expected_counts(chain: Chain) -> tuple[Tensor, Tensor]:
 def distillation_loss(chain: Chain, expected_tags: TensorLike, expected_steps: TensorLike) -> Tensor:
     """The cross-entropy between the distributions over paths of a teacher and of the given scores, the student.
 
-    This is the mean over paths drawn from the teacher of the negative log probability under the student. The score of a
-    path is a sum over its tags and its steps, so the expected counts of the teacher suffice: log Z of the student minus
-    the student's scores, weighted by the teacher's counts. The value is exact. The gradient is the difference of the
-    expected counts, zero where the student equals the teacher; the value there is the entropy of the teacher. The
-    method is Hinton et al. 2015, https://arxiv.org/abs/1503.02531, on whole sequences.
+    This is Hinton et al. 2015, https://arxiv.org/abs/1503.02531, on whole sequences, and exact: the score of a path is
+    a sum over its tags and its steps, so the expected counts of the teacher suffice. Where the student equals the
+    teacher, the gradient is zero, and the value is the entropy of the teacher.
 
     Args:
         chain: The `Chain` of the student, or its arrays after `expected_steps`.

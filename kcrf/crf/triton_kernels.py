@@ -1,8 +1,7 @@
 """The recursions of a CRF as kernels in Triton, one program for each sentence. Called by `torch_kernels`.
 
-The kernels compute in log space and float32, so the results are exact for scores of any size; log Z itself is summed in
-float64. The same inputs give the same bits: the only atomic additions are counts of labels, which are whole numbers, in
-the memory of a single program. `TRITON_INTERPRET=1` runs the kernels on a CPU.
+The kernels compute in log space and float32, exact for scores of any size; log Z is summed in float64. The same inputs
+give the same bits: the only atomic additions are counts of labels, whole numbers in the memory of one program.
 
 Arrays, which must be contiguous:
 

@@ -14,8 +14,10 @@ class TokenAccuracy(keras.metrics.Metric):
     Created inside a compiled function it has no state: it is a function that returns the accuracy of the batch.
     """
 
-    def __init__(self, name: str, dtype: Any = None) -> None:
-        super().__init__(name=name, dtype=dtype)
+    default_name: str
+
+    def __init__(self, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(name=name or self.default_name, dtype=dtype)
         self._direction = "up"  # higher is better, which callbacks such as `EarlyStopping` ask, as in Keras' metrics
         self._is_function = is_tracing()
         if not self._is_function:
@@ -29,10 +31,9 @@ class TokenAccuracy(keras.metrics.Metric):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Counts a batch: labels `(batch, time)` or one-hot, outputs, weights `(batch,)` or `(batch, time)`."""
-        for total, counts in zip(
-            (self._right, self._counted), self._counts(y_true, y_pred, sample_weight), strict=True
-        ):
-            total.assign(total + ops.cast(ops.sum(counts), total.dtype))
+        right, counted = map(ops.sum, self._counts(y_true, y_pred, sample_weight))
+        self._right.assign(self._right + ops.cast(right, self._right.dtype))
+        self._counted.assign(self._counted + ops.cast(counted, self._counted.dtype))
 
     def result(self) -> Any:
         """The fraction of right tokens since the last reset, 0 if there were none."""
@@ -61,8 +62,7 @@ class TokenAccuracy(keras.metrics.Metric):
 class SparseAccuracy(TokenAccuracy):
     """`ConditionalRandomField.sparse_accuracy`."""
 
-    def __init__(self, name: str = "sparse_accuracy", dtype: Any = None) -> None:
-        super().__init__(name, dtype)
+    default_name = "sparse_accuracy"
 
     def _tags(self, y_true: Any, y_pred: Any) -> Any:
         return sparse_tags(y_true, y_pred)
@@ -72,8 +72,7 @@ class SparseAccuracy(TokenAccuracy):
 class DenseAccuracy(TokenAccuracy):
     """`ConditionalRandomField.dense_accuracy`."""
 
-    def __init__(self, name: str = "dense_accuracy", dtype: Any = None) -> None:
-        super().__init__(name, dtype)
+    default_name = "dense_accuracy"
 
     def _tags(self, y_true: Any, y_pred: Any) -> Any:
         return tags_of_one_hot(one_hot_labels(y_true, y_pred))
@@ -87,9 +86,9 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
     next update decodes with it.
     """
 
-    def __init__(
-        self, layer: Any = None, name: str = "viterbi_accuracy", dtype: Any = None, key: str | None = None
-    ) -> None:
+    default_name = "viterbi_accuracy"
+
+    def __init__(self, layer: Any = None, name: str | None = None, dtype: Any = None, key: str | None = None) -> None:
         super().__init__(name, dtype)
         self._bind(layer, key)
         self._copy, self._copied = None, False

@@ -45,7 +45,6 @@ class MultiHeadAttention(DirectCalls, keras.layers.Layer):
         self.value = self._dense(heads * head_size, "value")
         self.output_dense = self._dense(self.out_dim, "output")
         self.dropout = Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
-        self.supports_masking = True
 
     def _dense(self, units: int, name: str) -> Any:
         initializer = fresh(self.kernel_initializer)

@@ -152,9 +152,8 @@ class ConditionalRandomField(ChainLayer):
     def _effective(self, stored: Any, allowed: Any) -> Any:
         self._scores_are_used = True
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
-        if self.constraints is None:
-            return scores
-        return ops.where(constant_beside(scores, getattr(self.constraints, allowed)), scores, crf.FORBIDDEN)
+        may = None if self.constraints is None else constant_beside(scores, getattr(self.constraints, allowed))
+        return scores if may is None else ops.where(may, scores, crf.FORBIDDEN)
 
     def scores(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
@@ -288,10 +287,9 @@ def _posterior(chain: Any) -> Any:
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class ViterbiTags(BoundToLayer, keras.layers.Layer):
-    """The tags of the best path, as a layer: turns a trained model into one that can be served.
+    """The tags of the best path of the outputs of `crf`, as a layer: int32 `(batch, time)`, -1 where masked.
 
-    Returns int32 `(batch, time)`, -1 where masked, for the outputs of `crf`; with `confidences` also the posterior
-    probability of each tag, 0 where masked. The path follows `constraints`, by default those of `crf`.
+    With `confidences`, also the posterior probability of each tag, 0 where masked. The path follows `constraints`.
 
     >>> inputs = keras.Input((None, 4))
     >>> layer = ConditionalRandomField()

@@ -34,19 +34,11 @@ class EncoderRecord:
 
 @register
 class Embedding(DirectCalls, keras.layers.Embedding):
-    """Token embeddings whose table can also turn hidden states into scores of tokens.
+    """Token embeddings; `layer(hidden, reverse=True)` multiplies by the transposed table: hidden states to scores.
 
-    With `mask_zero=True`, the padding token is masked. In a row of padding alone, the first position is not masked.
-    `layer(hidden, reverse=True)` multiplies by the transposed table: `(batch, time, output_dim)` to
-    `(batch, time, input_dim)`.
-
-    Args:
-        input_dim: The number of tokens.
-        output_dim: The size of an embedding.
-        transformer_config: The configuration of the encoder, a dict. It is saved with the model; `save_pretrained`
-            and `reinitialize` read it. Defaults to `None`.
-        padding_id: The padding token. Defaults to 0.
-        **kwargs: As for `keras.layers.Embedding`. `mask_zero` defaults to False there, as in bert4keras.
+    With `mask_zero=True`, not the default, `padding_id` is masked; in a row of padding alone, all but the first
+    position. `transformer_config`, the configuration of the encoder, is saved with the model for `save_pretrained` and
+    `reinitialize`. The other arguments are those of `keras.layers.Embedding`.
 
     >>> embed = Embedding(input_dim=10, output_dim=4)
     >>> hidden = embed(np.array([[2, 3, 0]]))
@@ -198,7 +190,6 @@ class RelativePositionEmbedding(keras.layers.Layer):
             raise ValueError(f"`output_dim` must be even: sines and cosines come in pairs. Received: {output_dim}")
         self.output_dim = output_dim
         self.max_distance = max_distance
-        self.supports_masking = True
         angles = np.arange(2 * max_distance + 1)[:, None] / 10000 ** (np.arange(0, output_dim, 2) / output_dim)
         self._table = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), output_dim)
 

@@ -38,8 +38,7 @@ class LayerWithMultiplier(DirectCalls, Layer):
     def set_lr_multiplier(self, k: Any, optimizer: Any = None) -> None:
         """Makes the layer learn k times as fast from now on; its outputs do not change. Call `model.compile` again.
 
-        A layer that was trained needs its `optimizer`, whose copies of the weights (slow weights, averages, the start
-        that a prior pulls to) are rescaled, too. It must be one of Keras or kcrf, or have made no update yet.
+        A layer that was trained needs its `optimizer`, of Keras or kcrf, whose copies of the weights are rescaled, too.
         """
         _check_multiplier(k, "k")
         if not self.built:

@@ -15,11 +15,10 @@ _IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or 
 
 
 class SentenceLoss(BoundToLayer, keras.losses.Loss):
-    """One loss per sentence, and an error that names the first label without a likelihood.
+    """One loss per sentence, and an error that names the first label without a likelihood, or that is forbidden.
 
-    In `fit` and `evaluate` the constraints must allow the labels, too. Compiled functions raise their backend's error,
-    and torch on CUDA raises it with a later batch, for which the host need not wait. The loss of the sentence is NaN,
-    and it has no gradient: XLA on TensorFlow and `torch.compile` cannot raise.
+    Compiled functions raise their backend's error, torch on CUDA with a later batch, without waiting. The loss of the
+    sentence is NaN, and it has no gradient: XLA on TensorFlow and `torch.compile` cannot raise.
     """
 
     def __init__(

@@ -34,7 +34,6 @@ class LayerNormalization(DirectCalls, keras.layers.LayerNormalization):
         self.hidden_units = hidden_units
         self.hidden_activation = keras.activations.get(hidden_activation)
         self.hidden_initializer = keras.initializers.get(hidden_initializer)
-        self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
         if not self.conditional:

@@ -12,10 +12,6 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 class FirstToken(keras.layers.Layer):
     """The hidden state of the first token, [CLS]: `(batch, time, hidden)` to `(batch, hidden)`, without a mask."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.supports_masking = True
-
     def call(self, inputs: Any) -> Any:
         return inputs[:, 0]
 
@@ -49,7 +45,6 @@ class LayerPooling(keras.layers.Layer):
             raise ValueError("`layers` must name at least one layer. Received: layers=[]")
         self.mode = mode
         self.layers = None if layers is None else [int(index) for index in layers]
-        self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
         if not isinstance(input_shape[0], (list, tuple)):

@@ -262,8 +262,7 @@ class Transformer:
         return self.apply(Dropout, inputs, name, rate=rate) if rate else inputs
 
     def _inputs(self) -> list[Any]:
-        names = ["Input-Token"]
-        names += ["Input-Segment"] * (self.config["segment_vocab_size"] > 1)
+        names = ["Input-Token"] + ["Input-Segment"] * (self.config["segment_vocab_size"] > 1)
         names += ["Input-Position"] * bool(self.config["custom_position_ids"])
         shape = (self.config["sequence_length"],)
         return [keras.Input(shape, dtype="int32", name=self.config["prefix"] + name) for name in names]
@@ -318,6 +317,7 @@ class Transformer:
         The inputs are those with which `apply_embeddings` was called last.
         """
         x, config, block = inputs, self.config, "Transformer-" if self.family.shared else f"Transformer-{index}-"
+        arguments = {"mixout": config["mixout"], "kernel_initializer": self.initializer}
         attended = self.apply(
             MultiHeadAttention,
             [x, self._positions] if self.family.relative else x,
@@ -327,19 +327,11 @@ class Transformer:
             key_size=config["attention_key_size"],
             out_dim=config["hidden_size"],
             attention_dropout=config["attention_dropout_rate"],
-            mixout=config["mixout"],
-            kernel_initializer=self.initializer,
+            **arguments,
         )
         x = self._residual(x, attended, block + "MultiHeadSelfAttention")
-        transformed = self.apply(
-            FeedForward,
-            x,
-            block + "FeedForward",
-            units=config["intermediate_size"],
-            activation=_activation(config["hidden_act"]),
-            mixout=config["mixout"],
-            kernel_initializer=self.initializer,
-        )
+        arguments |= {"units": config["intermediate_size"], "activation": _activation(config["hidden_act"])}
+        transformed = self.apply(FeedForward, x, block + "FeedForward", **arguments)
         return self._residual(x, transformed, block + "FeedForward")
 
     def _residual(self, x: Any, change: Any, name: str) -> Any:
@@ -369,15 +361,8 @@ class Transformer:
             activation = _activation(self.family.head_activation or config["hidden_act"])
             y = self._norm(self._dense(x, config["embedding_size"], "MLM-Dense", activation), "MLM-Norm")
             y = self.layers[config["prefix"] + "Embedding-Token"](y, reverse=True)
-            y = self.apply(BiasAdd, y, "MLM-Bias")
-            outputs.append(
-                self.apply(
-                    keras.layers.Activation,
-                    y,
-                    "MLM-Activation",
-                    activation=_head_activation("softmax", config["with_mlm"]),
-                )
-            )
+            y, activation = self.apply(BiasAdd, y, "MLM-Bias"), _head_activation("softmax", config["with_mlm"])
+            outputs.append(self.apply(keras.layers.Activation, y, "MLM-Activation", activation=activation))
         if config["with_discriminator"]:
             y = self._dense(x, config["hidden_size"], "Discriminator-Dense", _activation(config["hidden_act"]))
             activation = _head_activation("sigmoid", config["with_discriminator"])
@@ -389,9 +374,8 @@ class Transformer:
         config = self.config
         x = self.apply(FirstToken, x, "Pooler")
         x = self._dense(x, config["hidden_size"], "Pooler-Dense", _head_activation("tanh", config["with_pool"]))
-        return (
-            self._dense(x, 2, "NSP-Proba", _head_activation("softmax", config["with_nsp"])) if config["with_nsp"] else x
-        )
+        activation = _head_activation("softmax", config["with_nsp"])
+        return self._dense(x, 2, "NSP-Proba", activation) if config["with_nsp"] else x
 
 
 def _head_activation(default: Any, option: Any) -> Any:

@@ -86,10 +86,9 @@ def load_checkpoint(
     compound_tokens: Any = None,
     keep_old: bool = True,
 ) -> Any:
-    """Loads a checkpoint into the encoder of a model, after a check of all names and shapes.
+    """Loads a checkpoint into the encoder of a model, after a check of all names and shapes. Returns the `LoadReport`.
 
-    With `keep_old` all arrays are read before the first is assigned, so that a damaged file changes nothing. The other
-    arguments are those of `build_transformer_model`. Returns the `LoadReport`.
+    With `keep_old` all arrays are read before the first is assigned, so that a damaged file changes nothing.
     """
     record, variables = encoder_record(model, prefix), variables_by_path(model)
     names = checkpoint_names(record, variables)

@@ -7,18 +7,16 @@ from kcrf.backend import keras, ops
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.layers.pooling import FirstToken
 from kcrf.networks.bert import build_bert, combine_states, layer_numbers
-from kcrf.networks.embeddings import embed_vectors
-from kcrf.networks.encoders import encode
+from kcrf.networks.embeddings import embed_vectors, encode
 from kcrf.networks.tagging import from_scratch, mask_of
 
 _FILTERS = 128  # of the convolution over layers
 
 
 def build_classifier(model: Any, labels: Sequence[str], reader: Any, checkpoint: Any = None) -> Any:
-    """Builds the `keras.Model` of a text classifier from a `ModelConfig`, with new weights if `checkpoint` is None.
+    """Builds the `keras.Model` of a text classifier, with new weights if `checkpoint` is None.
 
-    Its inputs are a dict of integers `(batch, time)`. Its outputs are scores before the softmax, `(batch, labels)`, or,
-    without labels, numbers `(batch, 1)` for regression.
+    Its outputs are scores before the softmax, `(batch, labels)`, or, without labels, numbers `(batch, 1)`.
     """
     if model.bert is None:
         inputs, hidden = from_scratch(model, reader)
@@ -62,10 +60,7 @@ def _pooled(name: str, hidden: Any, mask: Any) -> Any:
 
 
 def _convolved(states: list[Any]) -> Any:
-    """A convolution over the first token of three consecutive layers, and its maximum over layers: `(batch, filters)`.
-
-    Source: Mozafari et al. 2020, https://arxiv.org/abs/2008.06460.
-    """
+    """The maximum of convolutions over the first token of layers (Mozafari et al., https://arxiv.org/abs/2008.06460)."""
     layers = ops.stack([FirstToken(name=f"First-{i}")(state) for i, state in enumerate(states)], axis=1)
     convolved = keras.layers.Conv1D(_FILTERS, 3, padding="same", activation="relu", name="Pool-Convolution")(layers)
     return ops.max(convolved, axis=1)

@@ -26,10 +26,9 @@ class TaggingNetwork(ABC):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Any]:
-        """Computes the best paths, `(rows, time)`, -1 where masked, and the scores for the other methods.
+        """The best paths, `(rows, time)`, -1 where masked, and the scores for the other methods, or None.
 
-        `inputs` are `(batch, time, ...)`, `allowed` `(batch, time, tags)` is 0 for allowed tags and -inf for forbidden
-        ones, and only the first `rows` rows are not padding. Without `with_scores`, the scores may be None.
+        `allowed (batch, time, tags)` is 0 for allowed tags and -inf for others; rows from `rows` on are padding.
         """
 
     @abstractmethod
@@ -57,10 +56,7 @@ class TrainedNetwork(TaggingNetwork):
 
     @abstractmethod
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """Sets the temperature that maximizes the likelihood of the tags `(windows, time)` of a validation set.
-
-        Negative tags are unknown. With fewer than 1,000 known tags, the temperature is 1.
-        """
+        """Sets the most likely temperature for tags `(windows, time)`, negative if unknown; 1 for less than 1,000."""
 
     @abstractmethod
     def emissions(self, inputs: Arrays) -> np.ndarray:
@@ -93,9 +89,6 @@ class ClassificationNetwork(ABC):
 
 def most_likely_temperature(log_likelihood: Callable[[float], float]) -> float:
     """The temperature from 0.5 to 4 with the highest log likelihood, by golden-section search (Guo et al., 2017).
-
-    The log likelihood is concave in 1 / temperature, so there is one maximum. The temperature does not change the best
-    path.
 
     >>> most_likely_temperature(lambda temperature: -((1 / temperature - 0.5) ** 2))
     2.0

@@ -7,8 +7,7 @@ from typing import Any
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, NGramScores
 from kcrf.networks.bert import build_bert, combine_states
-from kcrf.networks.embeddings import Inputs, embed, embed_lexicon, embed_tokens, embed_vectors
-from kcrf.networks.encoders import encode
+from kcrf.networks.embeddings import Inputs, embed, embed_lexicon, embed_tokens, embed_vectors, encode
 from kcrf.readers import StandardsReader, WordReader
 from kcrf.readers.code_points import TYPES
 from kcrf.readers.pieces import CASES
@@ -24,9 +23,8 @@ def build_network(
 ) -> Any:
     """Builds the `keras.Model` of a tagger from a `ModelConfig`, with new weights if `checkpoint` is None.
 
-    Its inputs are a dict of integers `(batch, time)` or `(batch, time, features)`. Its outputs are emission scores
-    `(batch, time, tags)`, -inf where masked if there is a CRF. Each segmentation standard has its own head, and the
-    outputs are then a dict by standard.
+    Its outputs are emission scores, -inf where masked if there is a CRF; a dict by segmentation standard if there are
+    several, each with its own head.
     """
     reader = reader.first if isinstance(reader, StandardsReader) else reader
     if model.bert is None:

@@ -117,7 +117,8 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
     batch_size = training.batch_size or _batch_size(facts.windows)
     model = replace(model, crf_lr_multiplier=multiplier, width=width)
     metric = training.metric or facts.metric
-    training = replace(training, metric=metric, linear_weight=weight, batch_size=batch_size)
+    precision = training.precision or facts.precision
+    training = replace(training, metric=metric, linear_weight=weight, batch_size=batch_size, precision=precision)
     return RunConfig(data, model, optimizer, training, used, facts)
 
 

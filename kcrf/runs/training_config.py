@@ -122,8 +122,8 @@ class TrainingConfig:
             of the network, as one network: the weight of the linear model. 0 trains the network alone. auto takes 0 or
             0.5, whichever the validation set scores higher after an epoch, and 1 if the linear model alone scores
             higher than the best epoch by more than 0.02.
-        precision: Arithmetic of the layers in training. float16 and bfloat16 are faster on GPUs that have them,
-            bfloat16 on some CPUs too. The trained model computes in float32.
+        precision: Arithmetic of the layers of a BERT in training. float16 and bfloat16 are faster on GPUs that have
+            them, bfloat16 on some CPUs too. The trained model computes in float32.
         seed: Seed of the initial weights, the batches and the held-out tenth.
     """
 
@@ -147,5 +147,7 @@ class TrainingConfig:
         range=FRACTION_OR_AUTO,
         none="with a CRF, n-grams and no teacher temperature: 0.5 for cws, auto for ner; else 0",
     )
-    precision: str = option("float32", choices=("float32", "float16", "bfloat16"))
+    precision: str | None = option(
+        None, choices=("float32", "float16", "bfloat16"), none="bfloat16 on a GPU that has it, else float32"
+    )
     seed: int = option(0, range=NOT_NEGATIVE)

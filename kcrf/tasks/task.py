@@ -24,7 +24,7 @@ Words = Collection[str] | None
 
 @dataclass(frozen=True)
 class DataFacts:
-    """The facts about its training data on which a run depends."""
+    """The facts about its training data and its device on which a run depends."""
 
     types: tuple[str, ...] = ()  # the entity types in the order of their tags
     labels: tuple[str, ...] = ()  # of texts, in their order; empty for regression
@@ -37,6 +37,7 @@ class DataFacts:
     items: int = 0  # sentences or texts in the training set, without copies
     windows: int = 1  # windows of up to 128 positions in the training set
     steps: int = 1  # batches of an epoch
+    precision: str = "float32"  # the best one for a BERT on the device
 
 
 class Task(ABC):

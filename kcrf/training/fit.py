@@ -41,7 +41,7 @@ def _train(
     config, valid = plan.config, plan.data.parts["valid"]
     trainer = trainer_of(config.task)
     bert = None if config.continues else config.model.bert
-    with open_bert(bert) as checkpoint, precision(config.training.precision):
+    with open_bert(bert) as checkpoint, precision(config.training.precision or "float32"):
         model = trainer.build(config, plan.reader, checkpoint)
     for stage in plan.stages if not folder.has_state() else ():
         stage.initial_weights(model)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kcrf.backend import backend_name
+from kcrf.backend import backend_name, best_precision
 from kcrf.progress_bars import print_note
 from kcrf.readers import (
     CharacterNGrams,
@@ -67,7 +67,8 @@ def plan_run(
     for stage_settings in user.stages:
         if type(stage_settings) in table:
             user = table[type(stage_settings)].completed(user, data)
-    facts = replace(data.task.facts(user, data.whole), items=len(data.parts["train"]))
+    precision = "float32" if user.bert is None else best_precision()
+    facts = replace(data.task.facts(user, data.whole), items=len(data.parts["train"]), precision=precision)
     config = resolve(user, facts)
     stages = _stages(config, table)
     for stage in stages:

@@ -222,3 +222,12 @@ def test_the_line_that_describes_a_run(settings, line):
     assert describe_run(config, 500) == f"500 sentences, 7 tags: {line}"
     copies = describe_run(run(500, Settings(task="classify"), labels=("a", "b"), steps=32), 500, 7)
     assert copies.startswith("500 texts and 7 augmented copies, 2 labels: ") and copies.endswith(", pool max")
+
+
+@pytest.mark.parametrize(("said", "device", "expected"), [
+    (None, "float32", "float32"), (None, "bfloat16", "bfloat16"), ("float32", "bfloat16", "float32"),
+])  # fmt: skip
+def test_the_precision_is_the_best_of_the_device_unless_the_user_chose_one(said, device, expected):
+    config = run(500, Settings(bert="bert", precision=said), precision=device)
+    assert config.training.precision == expected
+    assert config.flat()["precision"] == expected

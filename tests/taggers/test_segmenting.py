@@ -27,7 +27,7 @@ from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
 from kcrf.metrics import segmentation_scores
-from kcrf.networks.encoders import ENCODERS
+from kcrf.networks.embeddings import ENCODERS
 from kcrf.networks.tagging import build_network
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary
 from kcrf.runs import RunWriter, Settings, read_run

@@ -1,10 +1,12 @@
-"""kcrf.training.rates: The learning rate of a run by step: each schedule beside its definition."""
+"""kcrf.training.rates and kcrf.backend: The learning rate of a run by step, and its precision on a device."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from kcrf.backend import backend_name, best_precision
 from kcrf.training.rates import learning_rate
 
 pytestmark = pytest.mark.once
@@ -32,3 +34,26 @@ def test_a_rate_rises_to_its_peak_and_falls_as_its_schedule_says(schedule, steps
 def test_the_shortest_runs_have_a_rate(schedule, steps):
     rate = learning_rate(0.5, schedule, 0.0, steps)
     assert all(0 <= float(rate(step)) <= 0.5 for step in range(steps + 1)) and float(rate(steps - 1)) >= 0
+
+
+@pytest.mark.parametrize(("has_gpu", "has_bfloat16"), [(False, False), (True, False), (True, True)])
+def test_the_precision_is_bfloat16_on_a_gpu_that_has_it(has_gpu, has_bfloat16, monkeypatch):
+    """The answers of the libraries stand for those of cards: a Turing card, and one of Ampere or later."""
+    capability = 8 if has_bfloat16 else 7
+    if backend_name() == "torch":
+        import torch
+
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bfloat16)
+    elif backend_name() == "jax":
+        import jax
+
+        device = SimpleNamespace(platform="gpu" if has_gpu else "cpu", compute_capability=f"{capability}.5")
+        monkeypatch.setattr(jax, "devices", lambda: [device])
+    else:
+        import tensorflow as tf
+
+        monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["card"] * has_gpu)
+        details = {"compute_capability": (capability, 5)}
+        monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda device: details)
+    assert best_precision() == ("bfloat16" if has_bfloat16 else "float32")
