@@ -18,6 +18,7 @@ from kcrf.backend.host import (
     constant_beside,
     current_stateless_scope,
     fused_attention,
+    fused_norm,
     fuses_attention,
     input_names,
     is_traced,

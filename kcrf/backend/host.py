@@ -223,6 +223,15 @@ def fused_attention(query: Any, key: Any, value: Any, heads: int, mask: Any, mas
     return ops.reshape(context, (batch, time, width))
 
 
+def fused_norm(inputs: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
+    """Layer normalization of the last axis without Keras' conversions, on torch for one dtype; else None."""
+    if backend_name() != "torch" or gamma is None or beta is None or inputs.dtype != gamma.value.dtype:
+        return None
+    import torch
+
+    return torch.nn.functional.layer_norm(inputs, inputs.shape[-1:], gamma.value, beta.value, epsilon)
+
+
 def best_precision() -> str:
     """The fastest arithmetic that needs no scaling of losses: "bfloat16" on a GPU that computes in it, or "float32"."""
     if backend_name() == "torch":

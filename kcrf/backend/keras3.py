@@ -18,6 +18,10 @@ from keras.src.backend.common.masking import get_keras_mask, set_keras_mask
 from keras.src.models.functional import Functional
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
+if keras.backend.backend() == "torch":
+    import torch
+    from torch.nn.modules.module import _has_any_global_hook
+
 Layer = keras.layers.Layer
 Optimizer = keras.optimizers.Optimizer
 Wrapper = keras.layers.Wrapper
@@ -56,6 +60,7 @@ def saves_as_hdf5() -> bool:
 
 
 _Mixin: Any = object  # mixed into layers of Keras, which have no hints
+_GIVEN = {"mask", "training"}  # by a model to its layers
 
 
 class DirectCalls(_Mixin):
@@ -78,12 +83,7 @@ class DirectCalls(_Mixin):
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             context = global_state.get_global_attribute("current_call_ctx")  # None outside of a model
-            if (
-                context is None
-                or len(args) != 1
-                or kwargs.keys() - {"mask", "training"}
-                or not _is_plain(self, args[0])
-            ):
+            if context is None or len(args) != 1 or not _GIVEN.issuperset(kwargs) or not _is_plain(self, args[0]):
                 return super().__call__(*args, **kwargs)
             (inputs,), parameters, mask = args, self._call_signature.parameters, kwargs.get("mask")
             if mask is None:
@@ -102,9 +102,6 @@ class DirectCalls(_Mixin):
 
 def _is_plain(layer: Any, inputs: Any) -> bool:
     """Whether a call needs nothing of Keras: no building, casting, hooks, quantization or rematerialization."""
-    import torch
-    from torch.nn.modules.module import _has_any_global_hook
-
     policy, scope = layer.dtype_policy, get_autocast_scope()
     dtype = policy.compute_dtype
     remat = layer._remat_mode

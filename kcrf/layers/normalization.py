@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kcrf.backend import DirectCalls, keras, ops
+from kcrf.backend import DirectCalls, fused_norm, keras, ops
 from kcrf.layers.dense import config_of
 
 register = keras.saving.register_keras_serializable(package="kcrf")
@@ -59,7 +59,9 @@ class LayerNormalization(DirectCalls, keras.layers.LayerNormalization):
 
     def call(self, inputs: Any) -> Any:
         if not self.conditional:
-            return super().call(inputs)
+            is_usual = self.axis in (-1, [-1]) and not self.rms_scaling
+            fused = fused_norm(inputs, self.gamma, self.beta, self.epsilon) if is_usual else None
+            return super().call(inputs) if fused is None else fused
         hidden, condition = inputs
         condition = self.hidden_dense(condition) if self.hidden_units else condition
         condition = ops.reshape(
