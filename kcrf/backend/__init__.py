@@ -1,6 +1,16 @@
 """Keras 3 on TensorFlow, JAX or PyTorch, or Keras 2 (`tf_keras`). See `kcrf.backend.host` for how it is chosen."""
 
-from kcrf.backend.graphs import FEW_TAGS, check_if, compiled_by_xla, exports_onnx, graph, loop_ops, raise_if, scan
+from kcrf.backend.graphs import (
+    FEW_TAGS,
+    check_if,
+    compiled_by_xla,
+    exports_onnx,
+    graph,
+    loop_ops,
+    raise_if,
+    scan,
+    short_scan,
+)
 from kcrf.backend.host import (
     COMPILES_SHAPES,
     JIT_PAYS_FOR_INFERENCE,

@@ -163,6 +163,12 @@ def _by_reversing(forward: Any) -> Any:
     return scan
 
 
+def _unrolled_scan(step: Any, state: Any, inputs: Any) -> Any:
+    """`ops.scan` for JAX, with four steps in an iteration: a GPU launches fewer kernels, and a CPU is not slower."""
+    length = tree.flatten(inputs)[0].shape[0]
+    return ops.scan(step, state, inputs, unroll=4 if isinstance(length, int) else 1)  # a symbol if JAX exports a model
+
+
 def _tensorflow_scan(step: Any, state: Any, inputs: Any) -> tuple[Any, Any]:
     """`ops.scan` for TensorFlow, forward. The one in Keras 3.15 fails for several inputs of unknown length."""
     import tensorflow as tf
@@ -239,3 +245,4 @@ class _LoopOps:
 loop_ops = {"torch": _torch_loop_ops, "tensorflow": _LoopOps, "jax": _LoopOps}.get(backend_name(), lambda: ops)()
 _forward_scan = _tensorflow_scan if backend_name() == "tensorflow" else ops.scan
 scan = _torch_scan if backend_name() == "torch" else _by_reversing(_forward_scan)
+short_scan = _by_reversing(_unrolled_scan) if backend_name() == "jax" else scan

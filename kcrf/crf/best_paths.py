@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kcrf.backend import TensorLike, loop_ops, ops, scan
+from kcrf.backend import TensorLike, loop_ops, ops, scan, short_scan
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import MaxBlocks, number_of_blocks
 from kcrf.crf.trellis import Trellis, tags_first, time_first
@@ -28,7 +28,7 @@ def best_path(trellis: Trellis) -> TensorLike:
 def _in_one_loop(trellis: Trellis) -> TensorLike:
     """The tags of the best path, `(time, batch)`, undefined where masked."""
     step, first, inputs = _forward(trellis)
-    last, before = scan(lambda state, row: (step(state, row), state), first, inputs)
+    last, before = short_scan(lambda state, row: (step(state, row), state), first, inputs)
     onward = ops.transpose(trellis.transitions)  # (to, from)
 
     def backward(tag: TensorLike, inputs: Any) -> Any:
@@ -37,7 +37,7 @@ def _in_one_loop(trellis: Trellis) -> TensorLike:
         return loop_ops.where(link, best, tag), tag
 
     inputs = (ops.swapaxes(before, 1, 2), time_first(trellis.linked))
-    return scan(backward, _last_tag(trellis, last), inputs, reverse=True)[1]
+    return short_scan(backward, _last_tag(trellis, last), inputs, reverse=True)[1]
 
 
 def _in_blocks(trellis: Trellis, blocks: int) -> TensorLike:

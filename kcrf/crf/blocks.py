@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from kcrf.backend import TensorLike, compiled_by_xla, loop_ops, ops, scan
+from kcrf.backend import TensorLike, compiled_by_xla, loop_ops, ops, scan, short_scan
 from kcrf.crf.trellis import Trellis
 
 # Measured on a CPU, for torch; TensorFlow gains from fewer positions on, too.
@@ -35,10 +35,10 @@ class OneLoop:
     """One loop over all positions in each direction, with the methods of `SumBlocks`."""
 
     def forward(self, step: Callable[..., Any], first: TensorLike, inputs: Any) -> Any:
-        return scan(step, first, inputs)
+        return short_scan(step, first, inputs)
 
     def backward(self, step: Callable[..., Any], last: TensorLike, inputs: Any) -> Any:
-        return scan(step, last, inputs, reverse=True)[1]
+        return short_scan(step, last, inputs, reverse=True)[1]
 
 
 class _Blocks:

@@ -1,12 +1,17 @@
-"""kcrf.backend: `scan` on torch, where Keras asks for shapes before it computes."""
+"""kcrf.backend: loops; on torch, Keras asks for their shapes before it computes."""
 
+import re
+
+import numpy as np
 import pytest
 
-from kcrf.backend import scan
+from kcrf import crf
+from kcrf.backend import backend_name, scan
 
-BACKENDS = ["torch"]
+BACKENDS = ["torch", "jax"]
 
 
+@pytest.mark.skipif(backend_name() != "torch", reason="other backends infer shapes themselves")
 @pytest.mark.parametrize("reverse", [False, True])
 def test_shapes_alone_are_those_of_the_result(reverse):
     import torch
@@ -20,3 +25,13 @@ def test_shapes_alone_are_those_of_the_result(reverse):
         return [tuple(x.shape) for x in (state, *outputs)]
 
     assert shapes("meta") == shapes("cpu") == [(3,), (5, 3), (5,)]
+
+
+@pytest.mark.skipif(backend_name() != "jax", reason="only JAX compiles the loops of the CRF to the end here")
+def test_a_loop_over_twelve_positions_has_three_iterations():
+    import jax
+
+    chain = np.zeros((2, 12, 3), "float32"), None, np.zeros((3, 3), "float32")
+    for function, loops in ((crf.log_partition, 2), (crf.viterbi, 2)):
+        program = jax.jit(lambda emissions, f=function: f(emissions, *chain[1:])).lower(chain[0]).compile().as_text()
+        assert re.findall(r'known_trip_count":{"n":"(\d+)"', program).count("3") >= loops
