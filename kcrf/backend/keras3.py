@@ -46,6 +46,8 @@ def computes_shapes_only() -> bool:
 
 def model_being_trained() -> Any:
     """The outermost model on the stack of calls, or None. On JAX, the trainer tells layers nothing of their model."""
+    if keras.backend.backend() == "torch" and torch.compiler.is_compiling():
+        return None  # it follows no frames
     frame, found = inspect.currentframe(), None
     while frame is not None:
         owner = frame.f_locals.get("self")
