@@ -621,6 +621,7 @@ def test_a_model_that_is_built_by_its_data_counts_viterbi_accuracy_too():
     assert_allclose(model.evaluate(words, words % 4, verbose=0)[1], expected, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:A model whose output is that of the CRF")
 @pytest.mark.skipif(backend_name() != "jax", reason="only JAX keeps weights away from metrics")
 def test_on_jax_viterbi_accuracy_asks_for_a_loss_of_its_layer():
     for call in (keras.Model.evaluate, keras.Model.fit):
