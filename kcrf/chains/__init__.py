@@ -7,8 +7,6 @@ from kcrf.chains.recursions import (
     Counts,
     Packing,
     best_paths,
-    compile_kernels,
-    compiled_kernels,
     expected_counts,
 )
 

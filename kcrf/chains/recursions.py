@@ -5,12 +5,8 @@ column. Inside, arrays are packed and have the tags first. The sequences of a st
 it, so no position is padding.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +14,6 @@ import numpy as np
 FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
 IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN plus other scores
 _MANY_TAGS = 16
-_KERNELS: list[ModuleType] = []
 _UNDERFLOW = 600  # exp(-600) is far from 0 in float64
 
 
@@ -79,10 +74,6 @@ def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing)
     array([0, 0])
     """
     tags = np.zeros(len(emissions), "int64")
-    if kernels := compiled_kernels():
-        scores = np.array(emissions, order="C")
-        kernels.best_paths(scores, np.asarray(transitions, scores.dtype), packing.first, packing.lengths, tags)
-        return tags
     scores = packed(emissions, packing)  # then of the best path from the first position that ends in each tag
     transitions, steps = np.asarray(transitions, scores.dtype), packing.steps
     best_before = _best_before(transitions)
@@ -91,21 +82,6 @@ def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing)
         scores[:, here] += best_before(scores[:, before.start : before.start + count])
     tags[packing.index] = _trace_back(scores, transitions, steps)
     return tags
-
-
-def compile_kernels() -> bool:
-    """Computes with compiled code from now on if numba is installed: several times faster, after a second of loading.
-
-    `KCRF_COMPILED=0` in the environment keeps to NumPy.
-    """
-    if not _KERNELS and os.environ.get("KCRF_COMPILED") != "0" and find_spec("numba"):
-        _KERNELS.append(import_module("kcrf.chains.compiled"))
-    return bool(_KERNELS)
-
-
-def compiled_kernels() -> ModuleType | None:
-    """The module with compiled code, or None before `compile_kernels`."""
-    return _KERNELS[0] if _KERNELS else None
 
 
 def packed(emissions: np.ndarray, packing: Packing) -> np.ndarray:
@@ -178,9 +154,6 @@ def expected_counts(
 ) -> Counts:
     """The expected counts, by one forward and one backward recursion. Every sequence needs a path that is allowed."""
     highest = float(transitions.max())
-    if compiled_kernels() and (counts := _compiled_counts(emissions, transitions - highest, packing, with_onward)):
-        steps_taken = int(packing.lengths.sum()) - len(packing.lengths)
-        return counts._replace(log_z=counts.log_z + highest * steps_taken)
     scores = packed(emissions, packing)
     top = scores.max(axis=0)
     far = score_range(scores - top) + score_range(transitions - highest) > _UNDERFLOW
@@ -194,24 +167,6 @@ def expected_counts(
     onwards = np.full(emissions.shape, FORBIDDEN, scores.dtype)
     onwards[packing.index] = np.maximum(onward, FORBIDDEN).T
     return Counts(log_z, marginals, steps, onwards)
-
-
-def _compiled_counts(
-    emissions: np.ndarray, transitions: np.ndarray, packing: Packing, with_onward: bool
-) -> Counts | None:
-    """As `expected_counts` with transitions of at most 0, or None if exponentials may be 0."""
-    room = _UNDERFLOW - score_range(transitions)
-    moves, emissions = np.exp(transitions), np.ascontiguousarray(emissions, "float64")
-    marginals, onward = np.zeros((2, *emissions.shape))
-    values, steps = np.zeros(len(packing.lengths)), np.zeros((1, *moves.shape))
-    lowest = np.array([IS_FORBIDDEN, room])
-    arrays = (packing.first, packing.lengths, values, marginals, onward, steps)
-    if room < 0 or not compiled_kernels().expected_counts(emissions, moves, lowest, *arrays):  # type: ignore[union-attr]
-        return None
-    if with_onward:
-        with np.errstate(divide="ignore"):
-            onward = np.maximum(np.log(onward), FORBIDDEN)
-    return Counts(float(values.sum()), marginals, steps[0] * moves, onward if with_onward else None)
 
 
 def score_range(scores: np.ndarray) -> float:

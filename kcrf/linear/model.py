@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcrf.chains import FORBIDDEN, Packing, best_paths, compiled_kernels, expected_counts
+from kcrf.chains import FORBIDDEN, Packing, best_paths, expected_counts
 from kcrf.files import finite_number
 from kcrf.tags import TagScheme
 
@@ -16,11 +16,6 @@ _LARGEST = 127  # of 8-bit integers
 def sums_of_rows(table: np.ndarray, features: np.ndarray) -> np.ndarray:
     """The sums of the table's rows of the features `(positions, width)` of each position."""
     total = np.zeros((len(features), table.shape[1]), table.dtype)
-    if compiled_kernels():
-        from kcrf.linear import compiled
-
-        compiled.add_rows_to(total, table, features)
-        return total
     for column in features.T:
         total += table[column]
     return total

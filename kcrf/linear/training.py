@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, Counts, Packing, compile_kernels, compiled_kernels, expected_counts
+from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, Counts, Packing, expected_counts
 from kcrf.linear.model import LinearModel, sums_of_rows
 from kcrf.linear.quasi_newton import minimize
 
@@ -101,7 +101,6 @@ class LBFGSTrainer(LinearTrainer):
     def __init__(
         self, model: LinearModel, l1: float = 0.03, l2: float = 0.03, iterations: int = 100, keep: bool = False
     ) -> None:
-        compile_kernels()
         self.model, self.l1, self.l2, self.iterations = model, l1, l2, iterations
         self._origin = (model.scores.copy(), model.transitions.copy()) if keep else None
 
@@ -168,7 +167,6 @@ class AdaGradTrainer(LinearTrainer):
     def __init__(
         self, model: LinearModel, learning_rate: float = 0.1, l1: float = 0.01, keep: bool = False, damping: float = 0.1
     ) -> None:
-        compile_kernels()
         self.model, self.learning_rate, self.l1, self.damping = model, learning_rate, l1, damping
         self._origin = model.scores.copy() if keep else None
         self._squares = np.zeros_like(model.scores)
@@ -238,14 +236,8 @@ def loss_and_gradient(model: LinearModel, batch: LinearBatch) -> tuple[float, np
     """The negative log likelihood of a batch, and its gradient."""
     counts, gold = _counts(model, batch)
     error = counts.marginals - gold.marginals  # (positions, tags)
-    if compiled_kernels():
-        from kcrf.linear import compiled
-
-        sums = np.zeros((len(batch.buckets), error.shape[1]))
-        compiled.add_to_rows(sums, error, batch.features)
-    else:
-        width, flat = batch.features.shape[1], batch.features.ravel()
-        sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error.T], axis=1)
+    width, flat = batch.features.shape[1], batch.features.ravel()
+    sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error.T], axis=1)
     sums[batch.buckets == 0] = 0  # bucket 0 stands for no feature
     return counts.log_z - gold.log_z, sums.astype("float32"), counts.steps - gold.steps
 

@@ -92,10 +92,6 @@ class Lexicon:
             ends[places + length - 1] = (number + len(LENGTHS)) * KINDS + kinds
         return begins, ends
 
-    def indices(self) -> list[tuple[np.ndarray, ...]]:
-        """The keys and the kinds of the words, for compiled code."""
-        return [self._index.arrays()]
-
     @cached_property
     def _index(self) -> "_Index":
         keys, kinds = [np.zeros(0, "uint64")], [np.zeros(0, "uint32")]
@@ -131,10 +127,6 @@ class StandardLexicon:
         """As `Lexicon.longest`, for both lexicons: four arrays."""
         return (*self.own.longest(characters), *self.others.longest(characters))
 
-    def indices(self) -> list[tuple[np.ndarray, ...]]:
-        """As `Lexicon.indices`, of both lexicons."""
-        return self.own.indices() + self.others.indices()
-
 
 AnyLexicon = Lexicon | StandardLexicon
 
@@ -153,10 +145,6 @@ class _Index:
         counts = np.bincount((keys >> _SHIFT).astype("int64"), minlength=1)
         self._is_used, self._most = np.zeros(1 << _SLOT_BITS, bool), int(counts.max())
         self._is_used[keys >> _SHIFT] = True
-
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The keys and the kinds."""
-        return self._keys[:-1], self._kinds
 
     def look_up(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The indices of the keys that are words, and the kinds of these words."""

@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from kcrf.chains import Packing, best_paths, compile_kernels
+from kcrf.chains import Packing, best_paths
 from kcrf.readers.code_points import BOUNDARY, code_points
 from kcrf.readers.ngrams import REACH, columns_of_text, hashed
 from kcrf.readers.padding import BUCKETS
@@ -14,7 +14,6 @@ from kcrf.taggers.constraints import latin_runs
 _GAP = BOUNDARY * REACH
 _SPACE, _LINE_END = ord(" "), ord("\n")
 _CHARACTERS = 1 << 17  # of a batch: its arrays fit into the cache of a processor
-_WORTH_COMPILING = 1 << 20  # characters; less text is segmented before compiled code is loaded
 
 
 class LineSegmenter:
@@ -25,7 +24,6 @@ class LineSegmenter:
         table, self._scale = network.model.integers()
         self._table = np.ascontiguousarray(table).view("uint32")[:, 0]  # four scores of 8 bits each
         self._transitions = network.model.constrained_transitions().astype("float32")
-        self._compiled, self._seen = None, 0
 
     def segment(self, texts, on_batch):
         """Segments texts. Returns a list of strings with spaces between words."""
@@ -59,13 +57,6 @@ class LineSegmenter:
     def _word_starts(self, joined, parts, firsts, lengths):
         """Whether a word begins at each character of the joined text, `(characters,)` bool."""
         inside = _inside_runs(joined) if self._keep_latin else np.zeros(len(joined) + 1, bool)
-        self._seen += len(joined)
-        if self._compiled is None and self._seen > _WORTH_COMPILING and compile_kernels():
-            from kcrf.linear.compiled import CompiledModel
-
-            self._compiled = CompiledModel(self._model, self._reader.ngrams, self._reader.lexicon)
-        if self._compiled is not None:
-            return self._compiled.word_starts(joined, firsts, lengths, inside)
         bounds = _windows(parts, firsts, lengths)  # (windows, 4)
         starts, stops, keeps, kept = bounds.T
         packing = Packing.of_lengths(stops - starts)  # of the windows without gaps

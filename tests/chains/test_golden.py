@@ -8,19 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import crf
 from kcrf.backend import ops
-from kcrf.chains import Packing, Posterior, best_paths, best_sequences, expected_counts, recursions
+from kcrf.chains import Packing, Posterior, best_paths, best_sequences, expected_counts
 from kcrf.tags import classes
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 K = 3
-
-
-@pytest.fixture(params=["NumPy", "numba"])
-def kernels(request, monkeypatch):
-    """Computes with NumPy, or with compiled code."""
-    monkeypatch.setenv("KCRF_COMPILED", "0")
-    compiled = [pytest.importorskip("kcrf.chains.compiled")] if request.param == "numba" else []
-    monkeypatch.setattr(recursions, "_KERNELS", compiled)
 
 
 every_case = pytest.mark.parametrize("case", CASES, ids=NAMES)
@@ -39,7 +31,7 @@ def flat_emissions(case):
 
 
 @every_case
-def test_arrays(case, kernels):
+def test_arrays(case):
     emissions, packing = flat_emissions(case)
     counts = expected_counts(emissions, case.transitions, packing)
     assert_allclose(counts.log_z, case.log_z.sum(), rtol=1e-9)
@@ -51,7 +43,7 @@ def test_arrays(case, kernels):
 
 
 @every_case
-def test_the_k_best_and_the_entropy_from_posteriors(case, kernels):
+def test_the_k_best_and_the_entropy_from_posteriors(case):
     emissions, packing = flat_emissions(case)
     counts = expected_counts(emissions, case.transitions, packing, with_onward=True)
     marginals, onward = np.zeros((2, *case.marginals.shape))
@@ -67,7 +59,7 @@ def test_the_k_best_and_the_entropy_from_posteriors(case, kernels):
 
 
 @every_case
-def test_tensors(case, kernels):
+def test_tensors(case):
     arrays = [case.emissions, case.mask, case.transitions, case.start, case.end]
     chain = [None if x is None else ops.convert_to_tensor(x, x.dtype if x.dtype == bool else "float32") for x in arrays]
     log_z, entropy = (ops.convert_to_numpy(function(*chain)) for function in (crf.log_partition, crf.entropy))
@@ -106,8 +98,8 @@ def exported(case):
     return onnxruntime.InferenceSession(model.SerializeToString()).run(list(outputs), feeds)
 
 
-def test_sentences_of_unknown_tags_and_of_none(kernels):
-    """The compiled code counts the paths that agree with the known tags, as the loops of the backend do."""
+def test_sentences_of_unknown_tags_and_of_none():
+    """The loss counts the paths that agree with the known tags."""
     random = np.random.default_rng(0)
     emissions, transitions = (
         random.normal(size=(4, 5, 3)).astype("float32"),
