@@ -1,4 +1,4 @@
-"""kcrf.backend.keras3: calls of layers without Keras' checks, and layers that compute again for the gradient."""
+"""kcrf.models.build, kcrf.backend.keras3: layers called without the checks of Keras, or again for the gradient."""
 
 from contextlib import nullcontext
 
