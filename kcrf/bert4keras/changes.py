@@ -12,13 +12,12 @@ def change_keras() -> None:
 
     if _originals or OLD_HOST:
         return
-    from kcrf.bert4keras import calls, extensions, file_names, keras2, memm, pointers  # noqa: F401 (registers)
+    from kcrf.bert4keras import calls, extensions, keras2, memm, pointers  # noqa: F401 (registers)
 
-    for part in (calls, file_names):
-        for owner, name, value in part.changes():
-            attributes = owner if isinstance(owner, dict) else vars(owner)
-            _originals.append((owner, name, attributes.get(name, _ABSENT)))
-            _set(owner, name, value)
+    for owner, name, value in calls.changes():
+        attributes = owner if isinstance(owner, dict) else vars(owner)
+        _originals.append((owner, name, attributes.get(name, _ABSENT)))
+        _set(owner, name, value)
 
 
 def restore_keras() -> None:

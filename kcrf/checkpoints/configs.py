@@ -49,13 +49,10 @@ SAME_AS = dict.fromkeys(("roberta", "camembert"), "xlm-roberta")
 
 LIKE_BERT = {"bert", "roberta", "ernie"}  # one architecture
 
-# Entries of a configuration file, which are arguments too, with their defaults. None: required, or derived by `_fill`.
+# Entries of a configuration file, which are arguments too, with their defaults. None: derived by `_fill`, or required.
+REQUIRED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
 ARCHITECTURE: dict[str, Any] = {
-    "vocab_size": None,
-    "hidden_size": None,
-    "num_hidden_layers": None,
-    "num_attention_heads": None,
-    "intermediate_size": None,
+    **dict.fromkeys(REQUIRED, None),
     "hidden_act": "gelu",
     "max_position": 512,
     "segment_vocab_size": 2,
@@ -89,20 +86,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {  # of Hugging Face, where a file lacks a
     "xlm-roberta": {"pad_token_id": 1},
     "distilbert": {"type_vocab_size": 0},
 }
+HEADS = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
 OPTIONS: dict[str, Any] = {
-    "with_pool": False,
-    "with_nsp": False,
-    "with_mlm": False,
-    "with_discriminator": False,
-    "keep_tokens": None,
-    "compound_tokens": None,
-    "sequence_length": None,
-    "hierarchical_position": None,
-    "custom_position_ids": False,
-    "shared_segment_embeddings": False,
+    **dict.fromkeys(HEADS, False),
+    **dict.fromkeys(("keep_tokens", "compound_tokens", "sequence_length", "hierarchical_position"), None),
+    **dict.fromkeys(("custom_position_ids", "shared_segment_embeddings"), False),
     "mixout": 0.0,
-    "output_layers": None,
-    "layers": None,
+    **dict.fromkeys(("output_layers", "layers"), None),
     "prefix": "",
     "name": None,
 }
@@ -116,16 +106,10 @@ SUPPORTED: dict[str, Any] = {
     "max_relative_position": 64,
 }
 ACTIVATIONS = {  # by names in configuration files, the names of this package
-    "gelu": "gelu",
-    "gelu_erf": "gelu",
-    "gelu_tanh": "gelu_tanh",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-    "tanh": "tanh",
+    **dict.fromkeys(("gelu", "gelu_erf"), "gelu"),
+    **dict.fromkeys(("gelu_tanh", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gelu_tanh"),
+    **dict.fromkeys(("silu", "swish"), "silu"),
+    **{name: name for name in ("relu", "tanh")},
 }
 
 
@@ -136,8 +120,7 @@ def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]
     """
     written = read_config(config_path, model)
     model = written.get("model_type", model)
-    heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
-    lacks = [name for name in heads if name not in FAMILIES[model].heads]
+    lacks = [name for name in HEADS if name not in FAMILIES[model].heads]
     supported = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
     unknown = sorted(name for name, value in options.items() if name not in supported and (value or name not in lacks))
     if unknown:
@@ -154,16 +137,15 @@ def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]
 
 def _fill(settings: dict[str, Any], config_path: Source, arguments: Collection[str]) -> None:
     """Derives missing settings from the others. Raises ValueError if settings contradict each other."""
-    needed = list(ARCHITECTURE)[:5]
     where = "the configuration" if isinstance(config_path, Mapping) else config_path
-    absent = [name for name in needed if settings[name] is None]
+    absent = [name for name in REQUIRED if settings[name] is None]
     if absent:
         raise ValueError(f"A transformer needs {', '.join(absent)}. Received: neither in {where} nor as arguments")
-    wrong = [f"{n}={settings[n]!r}" for n in needed if not isinstance(settings[n], Integral) or settings[n] < 1]
+    wrong = [f"{n}={settings[n]!r}" for n in REQUIRED if not isinstance(settings[n], Integral) or settings[n] < 1]
     if wrong:
-        raise ValueError(f"A transformer needs positive ints for {', '.join(needed)}. Received: {', '.join(wrong)}")
+        raise ValueError(f"A transformer needs positive ints for {', '.join(REQUIRED)}. Received: {', '.join(wrong)}")
     most = {"vocab_size": 1 << 24, "max_position": 1 << 24, "intermediate_size": 1 << 20, "num_hidden_layers": 1 << 10}
-    large = [name for name in (*needed, "max_position") if (settings[name] or 0) > most.get(name, 1 << 16)]
+    large = [name for name in (*REQUIRED, "max_position") if (settings[name] or 0) > most.get(name, 1 << 16)]
     if large:
         name = large[0]
         raise ValueError(f"{where}: {name} must be at most {most.get(name, 1 << 16):,}. Received: {settings[name]:,}")
@@ -294,20 +276,10 @@ def huggingface_config(config: Mapping[str, Any]) -> dict[str, Any]:
     written = {
         "model_type": {"roberta": "bert"}.get(family, family),
         "architectures": [classes[family] + "Model"],
-        "vocab_size": config["vocab_size"],
-        "hidden_size": config["hidden_size"],
-        "embedding_size": config["embedding_size"],
-        "num_hidden_layers": config["num_hidden_layers"],
-        "num_attention_heads": config["num_attention_heads"],
-        "intermediate_size": config["intermediate_size"],
+        **{name: config[name] for name in (*REQUIRED, "embedding_size")},
         "hidden_act": {"gelu_erf": "gelu", "gelu_tanh": "gelu_new"}.get(config["hidden_act"], config["hidden_act"]),
-        "hidden_dropout_prob": config["dropout_rate"],
-        "attention_probs_dropout_prob": config["attention_dropout_rate"],
-        "max_position_embeddings": config["max_position"],
-        "type_vocab_size": config["segment_vocab_size"],
-        "layer_norm_eps": config["layer_norm_eps"],
-        "initializer_range": config["initializer_range"],
-        "pad_token_id": config["pad_token_id"],
+        **{name: config[own] for name, own in ALIASES.items()},
+        **{name: config[name] for name in ("layer_norm_eps", "initializer_range", "pad_token_id")},
         **({"use_task_id": True, "task_type_vocab_size": tasks} if tasks else {}),
     }
     if family != "distilbert":
