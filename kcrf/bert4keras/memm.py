@@ -15,10 +15,10 @@ from kcrf import crf
 from kcrf.backend import Tensor, TensorLike, graph, keras, ops, scan
 from kcrf.backend.hints import KeyedLayerOptions
 from kcrf.crf.functions import is_no_tag
-from kcrf.layers.chain_layer import BoundToLayer, real_positions
+from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.crf import ConditionalRandomField
 from kcrf.layers.labels import sparse_tags
-from kcrf.layers.losses import DenseLoss, SparseLoss
+from kcrf.layers.losses import DenseLoss, SentenceLoss, SparseLoss
 
 _OF_CRF_ALONE = {"use_boundary", "constraints"}
 
@@ -156,9 +156,10 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         return {name: value for name, value in config.items() if name not in _OF_CRF_ALONE}
 
 
-class _BothDirections(BoundToLayer):
-    def _sentence_losses(self, tags: TensorLike, y_pred: TensorLike) -> Any:
-        layer, wrong = self._layer(), is_no_tag(tags, y_pred.shape[-1]) & real_positions(y_pred)  # (batch, time)
+class _BothDirections(SentenceLoss):
+    def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
+        layer, tags = self._layer(), self._read(y_true, y_pred)[1]
+        wrong = is_no_tag(tags, y_pred.shape[-1]) & real_positions(y_pred)  # (batch, time)
         tags = ops.where(wrong, -1.0, ops.cast(tags, "float32"))
         losses = (layer.basic_loss(tags, y_pred) + layer.basic_loss(tags, y_pred, go_backwards=True)) / 2.0
         return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
