@@ -26,7 +26,7 @@ from kcrf.layers.checks import check_fit
 
 PARTS_OF_LAYERS = "embeddings convolutional core merge normalization pooling recurrent wrappers".split()
 _QUEUE = ("max_queue_size", "workers", "use_multiprocessing")  # arguments without an effect
-_ARGUMENTS = {  # of the calls of Keras 2, in their order, and the default of `verbose`
+_ARGUMENTS = {  # of the calls of Keras 2, in their order
     "fit": "steps_per_epoch epochs verbose callbacks validation_data validation_steps validation_freq class_weight "
     "max_queue_size workers use_multiprocessing shuffle initial_epoch",
     "evaluate": "steps callbacks max_queue_size workers use_multiprocessing verbose",
