@@ -269,41 +269,39 @@ class Transformer:
 
     def apply_embeddings(self, inputs: TensorLike) -> Tensor:
         """The embeddings of a list of inputs like `Transformer.inputs`, by the layers of this encoder."""
-        config, width, inputs = self.config, self.config["embedding_size"], list(inputs)
+        config, inputs, count = self.config, list(inputs), self.config["segment_vocab_size"]
+
+        def table(rows: int) -> dict[str, Any]:  # with an initializer of its own: others would draw the same values
+            sizes = {"input_dim": rows, "output_dim": config["embedding_size"]}
+            return {**sizes, "embeddings_initializer": self.initializer}
+
         x = self.apply(
             Embedding,
             inputs.pop(0),
             "Embedding-Token",
-            input_dim=config["vocab_size"],
-            output_dim=width,
-            embeddings_initializer=self.initializer,
             mask_zero=True,
             padding_id=config["pad_token_id"],
             transformer_config=config,
+            **table(config["vocab_size"]),
         )
-        if config["segment_vocab_size"] == 1:
-            arguments = {"output_dim": width, "embeddings_initializer": self.initializer}
-            x = self.apply(FirstRowEmbedding, x, "Embedding-Segment", input_dim=1, **arguments)
-        elif config["segment_vocab_size"] > 1:
+        if count == 1:
+            x = self.apply(FirstRowEmbedding, x, "Embedding-Segment", **table(1))
+        elif count > 1:
             name = "Embedding-Token" if config["shared_segment_embeddings"] else "Embedding-Segment"
-            arguments = {"input_dim": config["segment_vocab_size"], "embeddings_initializer": self.initializer}
-            segments = self.apply(keras.layers.Embedding, inputs.pop(0), name, output_dim=width, **arguments)
+            segments = self.apply(keras.layers.Embedding, inputs.pop(0), name, **table(count))
             x = self.apply(ResidualAdd, [x, segments], "Embedding-Token-Segment")
         if not self.family.relative:
             x = self.apply(
                 PositionEmbedding,
                 [x, inputs.pop(0)] if config["custom_position_ids"] else x,
                 "Embedding-Position",
-                input_dim=config["max_position"],
-                output_dim=width,
                 hierarchical=config["hierarchical_position"],
                 custom_position_ids=config["custom_position_ids"],
                 padding_id=config["pad_token_id"] if self.family.counts_tokens else None,
-                embeddings_initializer=self.initializer,
+                **table(config["max_position"]),
             )
         if config.get("task_vocab_size"):
-            arguments = {"output_dim": width, "embeddings_initializer": self.initializer}
-            x = self.apply(FirstRowEmbedding, x, "Embedding-Task", input_dim=config["task_vocab_size"], **arguments)
+            x = self.apply(FirstRowEmbedding, x, "Embedding-Task", **table(config["task_vocab_size"]))
         x = self._dropout(self._norm(x, "Embedding-Norm"), "Embedding-Dropout")
         x = self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
         if self.family.relative:
