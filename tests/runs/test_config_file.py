@@ -32,6 +32,7 @@ def test_what_the_data_decided_is_told_apart_from_what_the_user_said():
         "patience",
         "batch_size",
         "crf_lr_multiplier",
+        "precision",
         "linear_weight",
     }
 
