@@ -35,6 +35,7 @@ _COMMANDS = {  # each a module of this folder
     "info": "Show the task, the labels, the settings and the scores of a run.",
     "report": "Write one HTML page that compares training runs.",
     "export": "Write a trained model as a file that runs without Keras.",
+    "completion": "Print a script by which bash and zsh complete commands and options.",
 }
 _FLAGS = {
     "repair=True": "--repair",
@@ -85,10 +86,21 @@ def _parser() -> CommandParser:
         epilog="`kcrf help COMMAND` shows the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    for name, summary in _COMMANDS.items():
-        commands.add_parser(name, help=summary, description=summary).module = f"kcrf.commands.{name}"
+    _add_commands(parser)
     return parser
+
+
+def _add_commands(parser: CommandParser) -> dict[str, CommandParser]:
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
+    parsers = {name: commands.add_parser(name, help=text, description=text) for name, text in _COMMANDS.items()}
+    for name, command in parsers.items():
+        command.module = f"kcrf.commands.{name}"
+    return parsers
+
+
+def command_parsers() -> dict[str, CommandParser]:
+    """The parsers of the commands by name."""
+    return _add_commands(CommandParser(prog="kcrf"))
 
 
 @contextmanager

@@ -50,12 +50,17 @@ class CommandParser(argparse.ArgumentParser):
         self.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_argument("-h", "--help", nargs="?", choices=["all"], action=_Help, help=SUPPRESS)
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def options(self) -> list[str]:
+        """The names of the options, which are added first if the parser has not been used."""
         if self.module is not None:
             command, self.module = import_module(self.module), None
             declare(self, "-q,--quiet  Show no progress and no notes on standard error. [no]")
             command.add_options(self)
             self.set_defaults(run=command.run)
+        return list(self._option_string_actions)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.options()
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._advice(unknown[0].partition('=')[0])}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;
 with --k-best also `alternatives`: the K most probable analyses, each with its probability. For pos, a JSON
-object has the tokens of a sentence, their tags, and the probabilities of these.
+object has the tokens of a sentence, their tags, and the probabilities of these. In a terminal, texts with
+marks are shown instead.
 
 examples:
   echo 李雷住在上海。 | kcrf tag --model runs/people
@@ -28,8 +30,9 @@ _OPTIONS = """
 --input {text,tokens,conll}  The input. text: one text per line, which a word-level model splits into tokens. tokens:
                       one sentence per line, tokens separated by spaces. conll: one token per line, in the first column,
                       an empty line between sentences. [text for ner, tokens for pos]
---output {json,conll}:json  The output. json: an object per sentence. conll: a token, a tab and its tag per line, an
-                      empty line after each sentence; needs tokens as the input. [%(default)s]
+--output {json,conll,marks}  The output. json: an object per sentence. conll: a token, a tab and its tag per line, an
+                      empty line after each sentence; needs tokens as the input. marks: the text with its entities in
+                      brackets, or tokens with their tags. [json; marks in a terminal]
 --k-best K            Also list the K most probable analyses of each line. [no]
 --min-probability X   Return every entity with a posterior probability of at least X, between 0 and 1. Lower values
                       favor recall. [the setting of the run]
@@ -57,6 +60,8 @@ def run(options: Namespace) -> None:
 def _check_formats(options: Namespace, task: Task) -> None:
     """Sets the format of the input, and refuses options that the task of the model has no use for."""
     options.input = options.input or ("tokens" if task.needs_tokens else "text")
+    is_read = options.out is None and options.k_best is None and sys.stdout is not None and sys.stdout.isatty()
+    options.output = options.output or ("marks" if is_read else "json")
     for name in ("k_best", "min_probability"):
         if task.needs_tokens and getattr(options, name) is not None:
             raise ValueError(
@@ -65,8 +70,8 @@ def _check_formats(options: Namespace, task: Task) -> None:
     if options.input == "text" and (task.needs_tokens or options.output == "conll"):
         reason = f"a run of --task {task.name}" if task.needs_tokens else "--output conll"
         raise ValueError(f"{reason} needs --input tokens or conll. Received: --input text")
-    if options.k_best is not None and options.output == "conll":
-        raise ValueError("--k-best needs --output json. Received: --output conll")
+    if options.k_best is not None and options.output != "json":
+        raise ValueError(f"--k-best needs --output json. Received: --output {options.output}")
 
 
 def _tagging(options: Namespace) -> Process:
@@ -84,6 +89,8 @@ def _tagging(options: Namespace) -> Process:
         labels = [[span.label for span in spans] for spans in predictions]
         if options.output == "conll":
             return ["".join(f"{line}\n" for line in tagged_lines(*pair)[:-1]) for pair in zip(tokens, labels)]
+        if options.output == "marks":
+            return [" ".join(map("/".join, zip(words, tags, strict=True))) for words, tags in zip(tokens, labels)]
         return [
             tagged_line(words, tags, probabilities=[round(span.probability, 6) for span in spans])
             for words, tags, spans in zip(tokens, labels, predictions)
@@ -106,6 +113,8 @@ def _recognizing(options: Namespace) -> Process:
         if options.output == "conll":
             return [_columns(*pair) for pair in zip(sentences, predictions, strict=True)]
         texts = [sentence if isinstance(sentence, str) else sentence.text for sentence in sentences]
+        if options.output == "marks":
+            return list(map(_marked, texts, predictions))
         entities_of_texts = list(map(_members, predictions))
         if options.k_best is None:
             return list(map(entity_line, texts, entities_of_texts))
@@ -129,6 +138,15 @@ def _columns(sentence: Any, spans: list[Span]) -> str:
 
     lines = conll_lines(replace(sentence, spans=[span.key for span in spans]))
     return "".join(f"{line}\n" for line in lines[:-1])
+
+
+def _marked(text: str, spans: list[Span]) -> str:
+    """A text with its entities in brackets, each with its type."""
+    parts, end = [], 0
+    for span in spans:
+        parts += [text[end : span.start], f"[{span.text} {span.label}]"]
+        end = span.end
+    return "".join([*parts, text[end:]])
 
 
 def _members(spans: list[Span]) -> list[dict[str, Any]]:

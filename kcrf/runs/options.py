@@ -141,9 +141,7 @@ def _as_field(make: Callable[Arguments, Option]) -> Callable[Arguments, Any]:
     return option
 
 
-option = _as_field(
-    Option
-)  # a dataclass field with an `Option` in its metadata; a default that depends on the run is None
+option = _as_field(Option)  # makes a dataclass field; a default that depends on the run is None
 
 
 def documented(group: str) -> Callable[[type[Class]], type[Class]]:
