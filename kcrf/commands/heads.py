@@ -5,7 +5,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from kcrf.reports import score_table, transition_heat_map, transition_table, wri
 from kcrf.runs import Settings, read_run
 from kcrf.taggers import WordSegmenter
 from kcrf.tags import bmes
+from kcrf.tasks.task import as_sentence
 from kcrf.training import train_segmenter
 from kcrf.training.progress import TrainingProgress
 
@@ -178,10 +179,5 @@ def marked_sentences(gold: Sequence[list[str]], predicted: Sequence[Any]) -> lis
 
 def _words_at_other_places(words: list[str], others: list[str]) -> list[int]:
     """The indices of the words that are not among the others, at the same characters."""
-    spans = set(_spans(others))
-    return [place for place, span in enumerate(_spans(words)) if span not in spans]
-
-
-def _spans(words: list[str]) -> list[tuple[int, int]]:
-    ends = list(accumulate(map(len, words)))
-    return list(zip([0, *ends], ends, strict=False))
+    spans = set(as_sentence(others).spans)
+    return [place for place, span in enumerate(as_sentence(words).spans) if span not in spans]

@@ -59,7 +59,7 @@ def _read_texts(path: str) -> list[str]:
 
     check_is_file(path)
     with open(path, "rb") as file:
-        texts = [line.strip() for line in checked_texts(Lines(file, path)) if line.strip()]
+        texts = [line.strip() for line in checked_texts(Lines(file, path), path) if line.strip()]
     if not texts:
         raise ValueError(f"{path}: needs one text per line. Received: a file without any")
     return texts

@@ -4,7 +4,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.streams import Lines, add_stream_options, is_same_file
@@ -69,7 +68,7 @@ def checked_input(options: Namespace, tasks: Collection[str] | None = None) -> I
         yield Lines(source, options.file or "<stdin>")
 
 
-def checked_texts(lines: Any, of_tokens: bool = False) -> Iterator[str]:
+def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> Iterator[str]:
     """Yields the lines. Refuses a first line that is JSON, a token with its tag, or a whole file with other line ends.
     With `of_tokens`, also refuses a first line that is not split into tokens."""
     from kcrf.corpora.columns import ENTITY_TAG, begin_columns
@@ -82,25 +81,19 @@ def checked_texts(lines: Any, of_tokens: bool = False) -> Iterator[str]:
             break
     if begin and are_columns:
         raise ValueError(
-            f"{lines.name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag` reads columns"
+            f"{name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag` reads columns"
         )
     for first in begin[:1]:
         if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
-            raise ValueError(
-                f"{lines.name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts"
-            )
+            raise ValueError(f"{name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts")
         if BEGINS_ARRAY.match(first):
-            raise ValueError(
-                f"{lines.name}:1: needs a text. Received: a JSON array; `jq -r '.[].text'` takes out the texts"
-            )
+            raise ValueError(f"{name}:1: needs a text. Received: a JSON array; `jq -r '.[].text'` takes out the texts")
         if "\t" in first and ENTITY_TAG.fullmatch(first.split("\t")[-1]):
-            raise ValueError(
-                f"{lines.name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag`"
-            )
+            raise ValueError(f"{name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag`")
         if "\r" in first:
-            raise ValueError(f"{lines.name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
+            raise ValueError(f"{name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
         if of_tokens:
-            _check_tokens(lines.name, first)
+            _check_tokens(name, first)
     yield from begin
     yield from lines
 

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,10 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(options: Namespace) -> None:
+    from rich.console import Console
+
     from kcrf.corpora import read_conll
+    from kcrf.reports import score_table
     from kcrf.tasks import MismatchError, task_of
 
     record = _read_run(options)
@@ -88,7 +91,9 @@ def run(options: Namespace) -> None:
     else:
         title = options.pred if options.gold is None else f"gold: {options.gold}\npredictions: {options.pred}"
         print_scores(title, {"all": scores})
-        _print_confusion(scores.get("confusion", ()))
+        if confusion := scores.get("confusion"):
+            pairs = score_table("most frequent mistakes", ["gold", "predicted", "count"], confusion[:_MOST_PAIRS])
+            Console().print(pairs)
 
 
 def _scores(run: Any, gold: list[Any], predicted: list[Any], score: Callable[..., Any]) -> dict[str, Any]:
@@ -116,16 +121,6 @@ def _has_both(path: str) -> bool:
 
     rows = split_columns(path, read_lines(path)).rows if Path(path).is_file() else []
     return bool(rows) and all(len(cells) > 2 and all(map(ENTITY_TAG.fullmatch, cells[-2:])) for cells in rows)
-
-
-def _print_confusion(confusion: Sequence[Any]) -> None:
-    """Prints the most frequent pairs of a gold and a predicted tag that differ."""
-    if confusion:
-        from rich.console import Console
-
-        from kcrf.reports import score_table
-
-        Console().print(score_table("most frequent mistakes", ["gold", "predicted", "count"], confusion[:_MOST_PAIRS]))
 
 
 def _check_gold(options: Namespace) -> None:

@@ -65,7 +65,7 @@ def run(options: Namespace) -> None:
 
         options.words = read_user_dictionary(options.words) if options.words else {}
         in_blocks = options.k_best is not None and not options.json
-        write_results(lines, checked_texts(lines), _segmenting, options, in_blocks=in_blocks)
+        write_results(lines, checked_texts(lines, lines.name), _segmenting, options, in_blocks=in_blocks)
 
 
 def _segmenting(options: Namespace) -> Process:

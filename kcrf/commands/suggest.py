@@ -134,7 +134,7 @@ class _Texts(Sequence[Any]):
         return len(self._offsets)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._text_of, checked_texts(_Named(self._recorded_lines(), self.name), self._of_tokens))
+        return map(self._text_of, checked_texts(self._recorded_lines(), self.name, self._of_tokens))
 
     def _recorded_lines(self) -> Iterator[str]:
         """Yields the lines, and records their offsets."""
@@ -149,16 +149,6 @@ class _Texts(Sequence[Any]):
 
         self._lines.source.seek(self._offsets[index])
         return self._text_of(next(decode_lines([self._lines.source.readline()], self.name)))
-
-
-class _Named:
-    """An iterator with the name of its file."""
-
-    def __init__(self, lines: Iterator[str], name: str) -> None:
-        self._lines, self.name = lines, name
-
-    def __iter__(self) -> Iterator[str]:
-        return self._lines
 
 
 def _function_of_line(options: Namespace) -> Callable[[str], Any]:

@@ -159,7 +159,7 @@ def _inputs(lines: Lines, kind: str) -> Iterator[Any]:
     from kcrf.tasks.tokens import sentence_of_tokens
 
     if kind == "text":
-        return checked_texts(lines)
+        return checked_texts(lines, lines.name)
     if kind == "conll":
         return iter(read_conll_tokens(lines))
-    return map(sentence_of_tokens, checked_texts(lines, of_tokens=True))
+    return map(sentence_of_tokens, checked_texts(lines, lines.name, of_tokens=True))

@@ -76,25 +76,20 @@ def _with_scheme_of_file(settings: Any, sources: Sources) -> Any:
 
 def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite: bool = False) -> None:
     """Trains or resumes one run, and prints its scores."""
+    from kcrf.tasks import task_of
+
     try:
         tagger, scores = _run_training(out, settings, sources, mode, overwrite)
     except KeyboardInterrupt:
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
     print_scores(out, scores)
-    print(f"saved to {out}; try: kcrf {_command_of(out)} --model {shlex.quote(str(out))} FILE")
+    print(f"saved to {out}; try: kcrf {task_of(settings.task).command} --model {shlex.quote(str(out))} FILE")
     if tagger.advice:
         print(
             "CRF",
             tagger.advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"),
         )
-
-
-def _command_of(out: str) -> str:
-    """The command that uses the model of a run."""
-    from kcrf.runs import RunFolder
-
-    return RunFolder(out).read_config().config.task.command
 
 
 def _train_seeds(options: Namespace, settings: Any, sources: Sources) -> None:
