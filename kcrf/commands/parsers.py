@@ -47,13 +47,13 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "add_help": False, "allow_abbrev": False})
-        self.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_argument("-h", "--help", nargs="?", choices=["all"], action=_Help, help=SUPPRESS)
 
     def options(self) -> list[str]:
         """The names of the options, which are added first if the parser has not been used."""
         if self.module is not None:
             command, self.module = import_module(self.module), None
+            self.formatter_class = argparse.RawDescriptionHelpFormatter
             declare(self, "-q,--quiet  Show no progress and no notes on standard error. [no]")
             command.add_options(self)
             self.set_defaults(run=command.run)

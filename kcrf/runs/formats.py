@@ -155,7 +155,10 @@ def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:
 
 def read_scores(path: Path) -> dict[str, dict[str, Any]]:
     """The content of `scores.json`: for each part, "valid" and "test", a dict of scores."""
-    return {part: dict(scores) for part, scores in _read_json(path).items()}
+    content = _read_json(path)
+    if not all(isinstance(scores, dict) for scores in content.values()):
+        raise ValueError(f"{path}:1: needs an object of scores for each part. Received: {str(content)[:80]}")
+    return content
 
 
 def in_words(error: Exception) -> str:
@@ -168,7 +171,12 @@ def _read_json(path: Path) -> Any:
 
 
 def _parse_json(path: Path, line: int, text: str) -> Any:
+    """The object in JSON that begins in this line of a file."""
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}:{line + error.lineno - 1}: needs JSON. Received: {error.msg}") from None
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line += getattr(error, "lineno", 1) - 1
+        raise ValueError(f"{path}:{line}: needs JSON. Received: {getattr(error, 'msg', error)}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}:{line}: needs a JSON object. Received: {text[:80]}")
+    return value

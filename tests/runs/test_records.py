@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kcrf.runs.formats import read_predictions, read_scores
 from kcrf.runs.records import last_advice
 from kcrf.tags import bmes
 
@@ -50,3 +51,13 @@ def test_the_rate_is_the_highest_one_and_not_that_of_the_last_epoch():
     rates = {"learning_rate": 1e-9, "highest_learning_rate": 1e-3, "lr_multiplier": 100, "suggested_lr_multiplier": 10}
     log = [{**ROW, **rates, "argmax_accuracy": 0.5, "viterbi_accuracy": 0.4}]
     assert "learns too fast at 0.1 (learning rate 0.001 x lr_multiplier 100), lower" in last_advice(log, None, [])
+
+
+@pytest.mark.parametrize("read", [read_predictions, read_scores])
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"text": ' * 3000, "5", '{"gold": 1e999}', f'{{"text": {"9" * 5000}}}']
+)
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path, read, content):
+    (tmp_path / "file.json").write_text(content)
+    with pytest.raises(ValueError, match=f"{tmp_path}/file.json:1: needs "):
+        read(tmp_path / "file.json")
