@@ -5,6 +5,7 @@ const PAUSE = 120; // milliseconds without a key before a request
 const AGAIN = 1000; // milliseconds before a request that was refused because the server is busy is sent again
 const ALTERNATIVES = 4; // with the most probable one
 const DOUBT = 0.9; // probabilities below it stand out
+const LINK = 2000; // characters of a text that a link may hold
 const KINDS = { cws: "words", "cws-pos": "words", ner: "entities", pos: "tokens", classify: "label" };
 const EXAMPLES = {
   cws: ["研究生命的起源。", "南京市长江大桥昨天通车了。", "他从马上跳下来。"],
@@ -14,6 +15,28 @@ const EXAMPLES = {
   classify: ["这家餐厅的菜很好吃，下次还来。", "物流太慢了，包装也坏了。", "What a wonderful film!"],
   pairs: [["花呗怎么还款", "如何还花呗"], ["今天天气怎么样", "明天会下雨吗"]],
 };
+const PHRASES = {
+  en: {
+    text: "Text", second: "Second text", placeholder: "Type or paste text", try: "Try", models: "Models", empty: "Results appear here as you type.",
+    result: "Result", words: "Words", entities: "Entities", tokens: "Tokens", label: "Label", others: "Other analyses: the parts that differ",
+    whole: (p) => `the whole analysis: ${p}`, count: (n, kind) => `${n} ${n === 1 ? { words: "word", entities: "entity", tokens: "token" }[kind] : kind}`,
+    busy: "The server is busy; trying again.", silent: "The server does not answer.", program: "Use it from a program",
+    long: (n, most) => `Nothing was sent: the text has ${n} characters, and the server accepts ${most}.`,
+    legend: "The number is the probability of the", singular: { words: "word", entities: "entity", tokens: "class" }, doubt: "orange: below 90 %",
+    copy: "Copy", copyText: "Copy text", copyLink: "Copy link", copied: "Copied",
+  },
+  zh: {
+    text: "文本", second: "第二个文本", placeholder: "输入或粘贴文本", try: "试试", models: "模型", empty: "输入时，结果显示在这里。",
+    result: "结果", words: "词", entities: "实体", tokens: "标记", label: "标签", others: "其他分析：不同之处",
+    whole: (p) => `整个分析：${p}`, count: (n, kind) => `${n} 个${{ words: "词", entities: "实体", tokens: "标记" }[kind]}`,
+    busy: "服务器繁忙，正在重试。", silent: "服务器没有响应。", program: "在程序中使用",
+    long: (n, most) => `没有发送：文本有 ${n} 个字符，服务器最多接受 ${most} 个。`,
+    legend: "数字是概率，属于", singular: { words: "这个词", entities: "这个实体", tokens: "这个类别" }, doubt: "橙色：低于 90 %",
+    copy: "复制", copyText: "复制文本", copyLink: "复制链接", copied: "已复制",
+  },
+};
+const LANGUAGE = navigator.languages.some((name) => name.startsWith("zh")) ? "zh" : "en";
+const phrases = PHRASES[LANGUAGE];
 const INVISIBLE = /^[\p{C}\p{Z}\p{M}]+$/u;
 
 const find = (id) => document.getElementById(id);
@@ -22,6 +45,7 @@ let limits = {};
 let model = null;
 let waiting = null; // the timer of the next request
 let running = null; // the controller of the request that runs
+let copies = {}; // what the buttons copy
 
 function element(name, className, ...children) {
   const made = document.createElement(name);
@@ -57,6 +81,7 @@ async function send() {
   clearTimeout(waiting);
   if (running) running.abort();
   const text = find("text").value;
+  showLink(text);
   if (!model || !text.trim()) {
     clear();
     return;
@@ -65,11 +90,12 @@ async function send() {
   const length = Math.max(...texts.map((item) => Array.from(item).length)); // in code points, as the server counts
   if (length > limits.length) {
     clear();
-    say(`Nothing was sent: the text has ${withCommas(length)} characters, and the server accepts ${withCommas(limits.length)}.`, true);
+    say(phrases.long(withCommas(length), withCommas(limits.length)), true);
     return;
   }
   const controller = (running = new AbortController());
   const body = { model: model.name, texts: [model.pairs ? texts : text] };
+  showProgram(body);
   if (["cws", "cws-pos", "ner"].includes(model.task)) body.k_best = ALTERNATIVES;
   const start = performance.now();
   try {
@@ -82,7 +108,7 @@ async function send() {
     const content = await answer.json();
     if (controller !== running) return;
     if (answer.status === 503) {
-      say("The server is busy; trying again.", true);
+      say(phrases.busy, true);
       wait(AGAIN);
     } else if (!answer.ok) {
       say(content.error, true);
@@ -90,45 +116,53 @@ async function send() {
       show(text, content.results[0], performance.now() - start);
     }
   } catch (error) {
-    if (error.name !== "AbortError") say("The server does not answer.", true);
+    if (error.name !== "AbortError") say(phrases.silent, true);
   }
 }
 
 function clear() {
   say("");
+  find("heading").textContent = phrases.result;
   find("probability").textContent = "";
-  find("result").replaceChildren(element("span", "soft", "Results appear here as you type."));
-  find("others").hidden = true;
+  find("result").replaceChildren(element("span", "soft", phrases.empty));
+  find("legend").replaceChildren();
+  find("others").hidden = find("copies").hidden = true;
 }
 
 function show(text, result, milliseconds) {
   const spans = result.words || result.entities || result.tokens;
   const kind = KINDS[model.task];
-  find("heading").textContent = kind[0].toUpperCase() + kind.slice(1);
+  find("heading").textContent = phrases[kind];
   find("probability").textContent = "";
+  find("copies").hidden = false;
+  copies.json = JSON.stringify(result, null, 2);
   if (spans) {
     const characters = Array.from(text); // places are counted in code points
-    const count = `${spans.length} ${spans.length === 1 ? (kind === "entities" ? "entity" : kind.slice(0, -1)) : kind}`;
-    say(`${count}, ${Math.round(milliseconds)} ms`);
+    say(`${phrases.count(spans.length, kind)}, ${Math.round(milliseconds)} ms`);
     find("result").replaceChildren(...marked(characters, spans, piece));
+    showLegend(kind, spans);
     showAlternatives(characters, spans, result.alternatives || []);
+    copies.text = kind === "entities" ? spans.map((span) => `${span.text}\t${span.label}`).join("\n")
+      : spans.map((span) => (span.label ? `${span.text}/${span.label}` : span.text)).join(" ");
   } else {
     say(`${Math.round(milliseconds)} ms`);
     find("result").replaceChildren(labels(result));
+    find("legend").replaceChildren();
     find("others").hidden = true;
+    copies.text = String(result.label);
   }
 }
 
 // The text with `show(span, number)` in the place of each span.
-function marked(characters, spans, show) {
+function marked(characters, spans, show, from = 0, to = characters.length) {
   const nodes = [];
-  let end = 0;
+  let end = from;
   spans.forEach((span, number) => {
     if (span.start > end) nodes.push(characters.slice(end, span.start).join(""));
     nodes.push(show(span, number));
     end = span.end;
   });
-  nodes.push(characters.slice(end).join(""));
+  nodes.push(characters.slice(end, to).join(""));
   return nodes;
 }
 
@@ -148,28 +182,61 @@ function visible(text) {
   return element("span", "invisible", names.join(" "));
 }
 
+// From green over blue to violet: orange means doubt, and red an error.
 function hue(label, number) {
   if (label === undefined) return number % 2 ? 215 : 160; // neighbors differ
   const place = model.labels.indexOf(label);
-  return Math.round((place * 360) / Math.max(model.labels.length, 3) + 215) % 360;
+  return 130 + Math.round((place * 190) / Math.max(model.labels.length - 1, 2));
 }
 
-// The analyses by their probability. That of the spans above is written beside their heading.
-function showAlternatives(characters, best, alternatives) {
+function showLegend(kind, spans) {
+  const doubt = element("small", "doubt", phrases.doubt);
+  const parts = spans.length ? [element("span", "", `${phrases.legend} ${phrases.singular[kind]}; `, doubt)] : [];
+  const used = model.labels.filter((label) => spans.some((span) => span.label === label));
+  for (const label of used) {
+    const chip = element("span", "chip", label);
+    chip.style.setProperty("--hue", hue(label));
+    parts.push(chip);
+  }
+  find("legend").replaceChildren(...parts);
+}
+
+// The parts of an analysis that differ from the best one, as [start, end): unions of spans that only one of them has.
+function changes(best, other) {
   const key = (span) => `${span.start} ${span.end} ${span.label}`;
-  const keys = new Set(best.map(key));
-  const isBest = (spans) => spans.length === keys.size && spans.every((span) => keys.has(key(span)));
-  const others = alternatives.filter(({ words, entities }) => !isBest(words || entities));
-  const own = alternatives.find((analysis) => !others.includes(analysis));
-  find("probability").textContent = own ? `whole analysis ${percent(own.probability)}` : "";
-  const rows = others.slice(0, ALTERNATIVES - 1).map(({ probability, words, entities }) => {
-    const spans = words || entities;
-    const nodes = marked(characters, spans, (span) => {
-      const shown = keys.has(key(span)) ? visible(span.text) : element("mark", "", visible(span.text));
-      if (span.label) shown.append(element("small", "", span.label));
-      return element("span", "", shown, words ? " " : "");
-    });
-    return element("li", "", element("b", "", percent(probability)), element("span", "text", ...nodes));
+  const [ours, theirs] = [best, other].map((spans) => new Set(spans.map(key)));
+  const single = [...best.filter((span) => !theirs.has(key(span))), ...other.filter((span) => !ours.has(key(span)))];
+  const parts = [];
+  for (const { start, end } of single.sort((a, b) => a.start - b.start)) {
+    const last = parts[parts.length - 1];
+    if (last && start < last[1]) last[1] = Math.max(last[1], end);
+    else parts.push([start, end]);
+  }
+  return parts;
+}
+
+// The analyses by their probability, each with the words around its changes.
+function showAlternatives(characters, best, alternatives) {
+  const analyses = alternatives.map(({ probability, words, entities }) => ({ probability, spans: words || entities }));
+  const others = analyses.map((analysis) => ({ ...analysis, parts: changes(best, analysis.spans) }));
+  const own = others.find(({ parts }) => parts.length === 0);
+  find("probability").textContent = own ? phrases.whole(percent(own.probability)) : "";
+  const rows = others.filter(({ parts }) => parts.length).slice(0, ALTERNATIVES - 1).map(({ probability, spans, parts }) => {
+    const text = element("span", "text");
+    for (const [start, end] of parts) {
+      const from = Math.max(0, start - 4);
+      const to = Math.min(characters.length, end + 4);
+      const inside = spans.filter((span) => span.start >= start && span.end <= end);
+      if (from > 0) text.append("…");
+      text.append(characters.slice(from, start).join(""), " ");
+      const nodes = marked(characters, inside, (span) => {
+        const mark = element("mark", "", visible(span.text));
+        if (span.label) mark.append(element("small", "", span.label));
+        return element("span", "", mark, " ");
+      }, start, end);
+      text.append(...nodes, characters.slice(end, to).join(""), to < characters.length ? "… " : " ");
+    }
+    return element("li", "", element("b", "", percent(probability)), text);
   });
   find("alternatives").replaceChildren(...rows);
   find("others").hidden = rows.length === 0;
@@ -189,7 +256,10 @@ function labels(result) {
 }
 
 function showExamples() {
-  const buttons = EXAMPLES[model.pairs ? "pairs" : model.task].map((example) => {
+  const all = EXAMPLES[model.pairs ? "pairs" : model.task];
+  const isEnglish = ([text]) => /^[\x20-\x7e]*$/.test(text);
+  const fitting = all.filter((example) => isEnglish([example].flat()) === (model.units === "words"));
+  const buttons = (model.units && fitting.length ? fitting : all).map((example) => {
     const [text, second = ""] = [example].flat();
     const button = element("button", "", second ? `${text} / ${second}` : text);
     button.addEventListener("click", () => {
@@ -199,13 +269,45 @@ function showExamples() {
     });
     return button;
   });
-  find("examples").replaceChildren(element("span", "soft", "Try"), ...buttons);
+  find("examples").replaceChildren(element("span", "soft", phrases.try), ...buttons);
+}
+
+// The address holds the model and the text, so that it can be shared.
+function showLink(text) {
+  const parts = new URLSearchParams({ model: model.name });
+  if (text && text.length <= LINK) parts.set("text", text);
+  if (model.pairs && find("text-b").value) parts.set("second", find("text-b").value.slice(0, LINK));
+  history.replaceState(null, "", text ? `#${parts}` : location.pathname);
+  copies.link = location.href;
+}
+
+function showProgram(body) {
+  const address = new URL(model.path.slice(1), location.href.split("#")[0]).href;
+  const json = JSON.stringify(body);
+  copies.curl = `curl ${address} --json '${json.replaceAll("'", "'\\''")}'`;
+  copies.python = `import json, urllib.request\n\nbody = json.loads(${JSON.stringify(json)})\n`
+    + `request = urllib.request.Request("${address}", json.dumps(body).encode(), {"Content-Type": "application/json"})\n`
+    + "print(json.load(urllib.request.urlopen(request))[\"results\"])";
+  find("curl").textContent = copies.curl;
+  find("python").textContent = copies.python;
+}
+
+async function copy(button) {
+  await navigator.clipboard.writeText(copies[button.dataset.copy] || "");
+  const label = button.textContent;
+  button.textContent = phrases.copied;
+  setTimeout(() => (button.textContent = label), AGAIN);
 }
 
 async function start() {
+  document.documentElement.lang = LANGUAGE;
+  for (const item of document.querySelectorAll("[data-text]")) item.textContent = phrases[item.dataset.text];
+  for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
+  find("text").placeholder = phrases.placeholder;
+  find("models").setAttribute("aria-label", phrases.models);
   ({ models, limits } = await (await fetch("models")).json());
   for (const item of models) {
-    const button = element("button", "", item.name, " ", element("small", "", KINDS[item.task]));
+    const button = element("button", "", item.name, " ", element("small", "", phrases[KINDS[item.task]]));
     button.dataset.name = item.name;
     button.addEventListener("click", () => choose(item.name));
     find("models").append(button);
@@ -213,7 +315,10 @@ async function start() {
   for (const id of ["text", "text-b"]) {
     find(id).addEventListener("input", () => wait(PAUSE));
   }
-  choose(models[0].name);
+  const link = new URLSearchParams(location.hash.slice(1));
+  find("text").value = link.get("text") || find("text").value;
+  find("text-b").value = link.get("second") || find("text-b").value;
+  choose(link.get("model") || models[0].name);
 }
 
-start().catch(() => say("The server does not answer.", true));
+start().catch(() => say(phrases.silent, true));
