@@ -21,7 +21,7 @@ examples:
   kcrf serve runs/words people=runs/3
   curl localhost:8000/segment --json '{"texts": ["今天天气真好"]}'"""
 _RUNS = """A folder of `kcrf train` or a file of `kcrf export`. NAME=RUN names the model NAME instead of after its
-folder or file. [the small Chinese word segmenter that comes with kcrf]"""
+folder or file. [the small Chinese word segmenters that come with kcrf, without and with parts of speech]"""
 _OPTIONS = """
 --host HOST:127.0.0.1  The address to listen at. Use 0.0.0.0, all addresses of this machine, if other machines must
                        reach the server. The server has no passwords and no encryption. [%(default)s]
@@ -88,7 +88,7 @@ def _ready() -> dict[str, str]:
     """The model that comes with kcrf, by its name."""
     from kcrf.taggers.open_model import built_in_segmenter
 
-    return {"words": str(built_in_segmenter())}
+    return {"words": str(built_in_segmenter()), "parts-of-speech": str(built_in_segmenter(with_labels=True))}
 
 
 def _check(folders: Iterable[str]) -> None:

@@ -11,14 +11,13 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from kcrf.files import json_line
 from kcrf.serving.batches import Batcher, QueueFull, Stopped
 from kcrf.serving.connections import Connections
 from kcrf.serving.limits import Limits
 from kcrf.serving.metrics import Metrics
-from kcrf.serving.models import LoadedBeforeFork, ServedModel
+from kcrf.serving.models import LoadedBeforeFork, Options, ServedModel
 from kcrf.serving.requests import request_models
 from kcrf.serving.responses import RESPONSES, Health, Models, Problem
 from kcrf.version import __version__
@@ -67,7 +66,7 @@ class _Json(Response):
 
 
 def build_app(
-    models: Mapping[str, ServedModel], limits: Limits | None = None, hosts: Iterable[str] = ("*",)
+    models: Mapping[str, ServedModel], limits: Limits | None = None, hosts: Iterable[str] | None = None
 ) -> FastAPI:
     """Builds the ASGI application that serves models.
 
@@ -77,7 +76,7 @@ def build_app(
     Args:
         models: A dict from names to `ServedModel`s, as `load_models` returns it.
         limits: A `Limits`. Defaults to None, `Limits()`.
-        hosts: The allowed values of the header `Host`. Defaults to any.
+        hosts: The hosts that the header `Host` may name. Defaults to None: any.
 
     Returns:
         A FastAPI application. Its lifespan begins by loading the models, and ends when all accepted requests are
@@ -101,13 +100,9 @@ def build_app(
     _add_state(app, models, limits, metrics, batchers)
     _add_page(app)
     _add_errors(app)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    app.add_middleware(Connections, limits=limits, metrics=metrics, paths=_paths(app))
+    paths, known = [route.path for route in app.routes], None if hosts is None else frozenset(hosts)
+    app.add_middleware(Connections, limits=limits, metrics=metrics, paths=paths, hosts=known)
     return app
-
-
-def _paths(app):
-    return [route.path for route in app.routes]
 
 
 def _batcher(model, limits, metrics):
@@ -137,7 +132,7 @@ def _add_path(app, path, request_model, models, batchers, metrics):
         model = _select(path, by_name, received.model, getattr(received, "standard", None))
         texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(received.texts)]
         try:
-            future = batchers[model.name].submit(texts, getattr(received, "k_best", 0))
+            future = batchers[model.name].submit(texts, _options(received))
         except QueueFull:
             metrics.refused.labels(model.name).inc()
             raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
@@ -175,6 +170,12 @@ def _select(path, models, name, standard):
     return chosen[0]
 
 
+def _options(received):
+    """The `Options` of a request. Those of its path that it lacks have their defaults."""
+    words = tuple(getattr(received, "words", ()))
+    return Options(getattr(received, "k_best", 0), words, getattr(received, "min_probability", None))
+
+
 def _checked(model, text, where):
     """A text, or a tuple of two for a model of pairs."""
     if isinstance(text, list) != model.pairs:
@@ -188,7 +189,7 @@ def _add_state(app, models, limits, metrics, batchers):
 
     @app.get("/models", summary="Lists the models and the limits.", response_model=Models)
     async def list_models():
-        members = ("name", "task", "path", "labels", "pairs")
+        members = ("name", "task", "path", "labels", "pairs", "units")
         descriptions = [{member: getattr(model, member) for member in members} for model in models.values()]
         for description, model in zip(descriptions, models.values(), strict=True):
             description |= {"standard": model.standard} if model.standard else {}

@@ -1,8 +1,9 @@
-"""ASGI middleware: limits bodies, cancels work for clients that left, and counts and times requests."""
+"""ASGI middleware: checks hosts and bodies, cancels work for clients that left, and counts and times requests."""
 
 import asyncio
 import time
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 from kcrf.files import json_line
 
@@ -14,11 +15,13 @@ class Connections:
     """Wraps an ASGI application.
 
     The application sees a request after its whole body has arrived: 413 if the body is too long, 408 if it takes too
-    long. When the client closes the connection, the application's task is cancelled. HEAD is answered as GET.
+    long. When the client closes the connection, the application's task is cancelled. HEAD is answered as GET. A header
+    `Host` that is none of `hosts` is answered 400; None allows any.
     """
 
-    def __init__(self, app, limits, metrics, paths):
+    def __init__(self, app, limits, metrics, paths, hosts):
         self._app, self._limits, self._metrics, self._paths = app, limits, metrics, frozenset(paths)
+        self._hosts = hosts
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -41,17 +44,19 @@ class Connections:
             self._metrics.seconds.labels(path).observe(time.perf_counter() - start)
 
     async def _answer(self, scope, receive, send):
+        if self._hosts is not None and _host(scope) not in self._hosts:
+            return await refuse(send, 400, "The header Host must name this machine, as in localhost")
         if scope["method"] != "POST":
             return await self._app(scope, receive, send)
         try:
             async with asyncio.timeout(self._limits.seconds):
                 body = await self._body(receive)
         except TimeoutError:
-            return await _refuse(send, 408, f"The body must arrive within {self._limits.seconds:g} seconds.")
+            return await refuse(send, 408, f"The body must arrive within {self._limits.seconds:g} seconds.")
         if body is None:
             return
         if len(body) > self._limits.body:
-            return await _refuse(send, 413, f"The body must have at most {self._limits.body:,} bytes.")
+            return await refuse(send, 413, f"The body must have at most {self._limits.body:,} bytes.")
         await self._run(scope, body, receive, send)
 
     async def _body(self, receive):
@@ -84,7 +89,17 @@ class Connections:
                 await answer
 
 
-async def _refuse(send, status, reason):
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+def _host(scope):
+    """The host in the header `Host`, without the port; None if there is none."""
+    host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+async def refuse(send, status, reason, headers=()):
+    """Answers with the reason as JSON, and closes the connection."""
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": json_line({"error": reason}).encode()})

@@ -17,6 +17,7 @@ class Limits:
             each 128 characters that it has or begins.
         batch: Maximum number of texts in a batch, counted the same way.
         k_best: Maximum number of alternatives.
+        words: Maximum number of words in the user dictionary of a request.
         seconds: Time that a client may take to send a body.
     """
 
@@ -26,6 +27,7 @@ class Limits:
     waiting: int = 2_000
     batch: int = 64
     k_best: int = 20
+    words: int = 1_000
     seconds: float = 30.0
 
     def __post_init__(self):

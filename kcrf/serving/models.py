@@ -3,11 +3,12 @@
 import os
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from kcrf.runs import RunConfig
 from kcrf.taggers import Classification, Span, TextClassifier, TokenTagger, load_tagger
 from kcrf.taggers.open_model import open_run
+from kcrf.taggers.user_dictionary import matches
 from kcrf.tasks.tokens import sentence_of_tokens
 
 _PATHS = {"cws": "/segment", "ner": "/tag", "pos": "/pos", "cws-pos": "/segment", "classify": "/classify"}  # by task
@@ -19,17 +20,37 @@ class LoadedBeforeFork(Exception):
     """A model was loaded in another process: the threads of its backend are not in this one."""
 
 
-def _answers(tagger: Any, texts: list[Any], k_best: int) -> list[dict[str, Any]]:
-    """The answer for each text: its words, entities or tokens, with `k_best` alternatives; or its label."""
+class Options(NamedTuple):
+    """How to compute the texts of a request: the number of alternatives, the user's words, the least probability."""
+
+    k_best: int = 0
+    words: tuple[str, ...] = ()
+    min_probability: float | None = None
+
+
+def _answers(tagger: Any, texts: list[Any], options: Options) -> list[dict[str, Any]]:
+    """The answer for each text: its words, entities or tokens, with alternatives; or its label."""
     if isinstance(tagger, TextClassifier):
         return [_label(prediction) for prediction in tagger.predict(texts)]
     name = _MEMBERS[tagger.tasks[0]]
     if isinstance(tagger, TokenTagger):
         texts = list(map(sentence_of_tokens, texts))
-    answers = [{name: _members(spans)} for spans in tagger.predict(texts)]
-    for answer, analyses in zip(answers, tagger.k_best_batch(texts, k_best) if k_best else []):
+    given = [matches(text, options.words) for text in texts] if options.words else None
+    answers = [{name: _members(spans)} for spans in _predictions(tagger, texts, options, given)]
+    for answer, analyses in zip(
+        answers, tagger.k_best_batch(texts, options.k_best, spans=given) if options.k_best else []
+    ):
         answer["alternatives"] = [{"probability": round(p, 6), name: _members(spans)} for spans, p in analyses]
     return answers
+
+
+def _predictions(tagger: Any, texts: list[Any], options: Options, given: list[Any] | None) -> list[list[Span]]:
+    usual = tagger.decoder.min_probability
+    try:
+        tagger.decoder.min_probability = options.min_probability or usual
+        return tagger.predict(texts, spans=given)
+    finally:
+        tagger.decoder.min_probability = usual
 
 
 def _members(spans: list[Span]) -> list[dict[str, Any]]:
@@ -54,6 +75,7 @@ class ServedModel:
         labels: The types of entities, or the classes of words, tokens or texts, a list. Empty for words without classes
             and for numbers.
         pairs: Whether it classifies pairs of texts.
+        units: "characters" or "words" for entities, else None.
     """
 
     def __init__(self, name: str, run_dir: str | PathLike[str], config: RunConfig, standard: str | None = None) -> None:
@@ -61,7 +83,7 @@ class ServedModel:
         self.task = config.data.task
         self.path = _PATHS[self.task]
         self.labels = list(config.data.labels or config.data.types)
-        self.pairs = config.facts.pairs
+        self.pairs, self.units = config.facts.pairs, config.data.units
         self._run_dir = run_dir
         self._process: int | None = None
         self._tagger: Any = None
@@ -75,14 +97,14 @@ class ServedModel:
         """Whether it can compute here: it is not loaded yet, or this process has loaded it."""
         return self._process in (None, os.getpid())
 
-    def compute(self, texts: list[Any], k_best: int) -> list[dict[str, Any]]:
+    def compute(self, texts: list[Any], options: Options) -> list[dict[str, Any]]:
         """The answer for each text."""
         if not self.is_usable():
             raise LoadedBeforeFork(
                 f"The model {self.name} was loaded before this process was forked. Fork first, then load it"
             )
         self.load()
-        return _answers(self._tagger, texts, k_best)
+        return _answers(self._tagger, texts, options)
 
     def warm_up(self) -> None:
         """Computes a few texts, so that the first requests do not wait for a backend to begin.
@@ -91,7 +113,7 @@ class ServedModel:
         """
         for length, rows in ((16, 1), (128, 1), (16, 8)):
             text = (_WARM_UP * 20)[:length]
-            self.compute([(text, text) if self.pairs else text] * rows, 4)
+            self.compute([(text, text) if self.pairs else text] * rows, Options(k_best=4))
 
 
 def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedModel]:

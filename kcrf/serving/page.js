@@ -23,6 +23,7 @@ const PHRASES = {
     busy: "The server is busy; trying again.", silent: "The server does not answer.", program: "Use it from a program",
     long: (n, most) => `Nothing was sent: the text has ${n} characters, and the server accepts ${most}.`,
     legend: "The number is the probability of the", singular: { words: "word", entities: "entity", tokens: "class" }, doubt: "orange: below 90 %",
+    dictionary: "Your words, separated by spaces: always segmented as words", threshold: "Least probability of an entity, such as 0.3; empty: the best analysis",
     copy: "Copy", copyText: "Copy text", copyLink: "Copy link", copied: "Copied",
   },
   zh: {
@@ -32,6 +33,7 @@ const PHRASES = {
     busy: "服务器繁忙，正在重试。", silent: "服务器没有响应。", program: "在程序中使用",
     long: (n, most) => `没有发送：文本有 ${n} 个字符，服务器最多接受 ${most} 个。`,
     legend: "数字是概率，属于", singular: { words: "这个词", entities: "这个实体", tokens: "这个类别" }, doubt: "橙色：低于 90 %",
+    dictionary: "自己的词，用空格分隔：总是切分为词", threshold: "实体的最低概率，例如 0.3；留空则取最佳分析",
     copy: "复制", copyText: "复制文本", copyLink: "复制链接", copied: "已复制",
   },
 };
@@ -68,6 +70,8 @@ function choose(name) {
     button.setAttribute("aria-pressed", String(button.dataset.name === model.name));
   }
   find("pair").hidden = !model.pairs;
+  find("dictionary").hidden = model.path !== "/segment";
+  find("threshold").hidden = model.path !== "/tag";
   showExamples();
   send();
 }
@@ -95,6 +99,10 @@ async function send() {
   }
   const controller = (running = new AbortController());
   const body = { model: model.name, texts: [model.pairs ? texts : text] };
+  const words = find("words").value.split(/\s+/).filter(Boolean);
+  const least = find("least");
+  if (model.path === "/segment" && words.length) body.words = words;
+  if (model.path === "/tag" && least.value && least.checkValidity()) body.min_probability = least.valueAsNumber;
   showProgram(body);
   if (["cws", "cws-pos", "ner"].includes(model.task)) body.k_best = ALTERNATIVES;
   const start = performance.now();
@@ -234,6 +242,7 @@ function showAlternatives(characters, best, alternatives) {
         if (span.label) mark.append(element("small", "", span.label));
         return element("span", "", mark, " ");
       }, start, end);
+      if (!inside.length) nodes.splice(0, nodes.length, element("s", "", characters.slice(start, end).join("")), " "); // no entity
       text.append(...nodes, characters.slice(end, to).join(""), to < characters.length ? "… " : " ");
     }
     return element("li", "", element("b", "", percent(probability)), text);
@@ -312,7 +321,7 @@ async function start() {
     button.addEventListener("click", () => choose(item.name));
     find("models").append(button);
   }
-  for (const id of ["text", "text-b"]) {
+  for (const id of ["text", "text-b", "words", "least"]) {
     find(id).addEventListener("input", () => wait(PAUSE));
   }
   const link = new URLSearchParams(location.hash.slice(1));

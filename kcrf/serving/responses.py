@@ -77,6 +77,7 @@ class Model(BaseModel):
         description="The types of entities, the classes of words or tokens, or the labels of texts."
     )
     pairs: bool = Field(description="Whether it classifies pairs of texts.")
+    units: str | None = Field(description="For entities: characters or words.")
     standard: str | None = Field(None, description="The segmentation standard, of a model of several.")
 
 

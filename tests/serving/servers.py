@@ -21,10 +21,10 @@ class Server:
         errors: The file that its standard error goes to.
     """
 
-    def __init__(self, arguments, folder):
+    def __init__(self, arguments, folder, program=("-m", "kcrf")):
         self.errors = Path(folder) / "serve.err"
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "kcrf", "serve", *map(str, arguments), "--port", "0"]
+        command = [sys.executable, *program, "serve", *map(str, arguments), "--port", "0"]
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=errors, stderr=errors)
         while b"answers with" not in self.errors.read_bytes():

@@ -110,6 +110,33 @@ def test_an_exported_file_is_served_too(server, runs):
     assert status == 200 and close([result["words"] for result in found["results"]], expected)
 
 
+def test_words_of_a_dictionary_are_words(server, runs):
+    texts = ["研究生命的起源", "今天 天气真好"]
+    for model in ("words", "ready"):
+        status, found, _ = server.post("/segment", texts=texts, model=model, words=["究生命", "气真"], k_best=2)
+        expected = WordSegmenter(runs[model], words=["究生命", "气真"], force_words=True)(texts)
+        assert status == 200 and "究生命" in [word.text for word in expected[0]]
+        assert close([result["words"] for result in found["results"]], [[w.as_dict() for w in row] for row in expected])
+        for way in found["results"][0]["alternatives"]:
+            assert "究生命" in [word["text"] for word in way["words"]]
+    plain = WordSegmenter(runs["ready"])(texts)
+    found = server.post("/segment", texts=texts, model="ready")[1]["results"]  # no request changes the next one
+    assert close([result["words"] for result in found], [[word.as_dict() for word in row] for row in plain])
+
+
+def test_entities_have_at_least_the_probability_that_is_asked_for(server, runs):
+    texts = ["".join(sentence.text) for sentence in load_mini("ner").test[:12]]
+    counts = []
+    for least in (0.05, None, 0.99):
+        options = {} if least is None else {"min_probability": least}
+        expected = EntityRecognizer(runs["people"], **options)(texts)
+        status, found, _ = server.post("/tag", texts=texts, **options)
+        entities = [result["entities"] for result in found["results"]]
+        assert status == 200 and close(entities, [[span.as_dict() for span in row] for row in expected])
+        counts.append(sum(map(len, entities)))
+    assert counts[0] > counts[1] > counts[2]
+
+
 def test_entities_are_those_of_the_recognizer(server, runs):
     texts = ["".join(sentence.text) for sentence in load_mini("ner").test[:12]]
     recognizer = EntityRecognizer(runs["people"])
@@ -287,6 +314,11 @@ MALFORMED = [  # path, body, status, what the reason says
     ("/segment", '{"texts": ["好"], "k_best": true}', 422, "k_best: "),
     ("/segment", '{"texts": ["好"], "k_best": 1e400}', 422, "k_best: "),
     ("/segment", '{"texts": ["好"], "model": 3}', 422, "model: "),
+    ("/segment", '{"texts": ["好"], "words": "好"}', 422, "words: "),
+    ("/segment", '{"texts": ["好"], "words": ["好", "a b"]}', 422, "words[1]: Needs a word without white space"),
+    ("/segment", json.dumps({"texts": ["好"], "words": ["好"] * 1001}), 422, "words: "),
+    ("/tag", '{"texts": ["好"], "min_probability": 1}', 422, "min_probability: "),
+    ("/tag", '{"texts": ["好"], "min_probability": NaN}', 422, "min_probability: "),
     ("/segment", '{"texts": ["好"], "model": "people"}', 404, "`model` must be one of words, ready"),
     ("/segment", '{"texts": ["好"], "model": "../words"}', 404, "`model` must be one of words, ready"),
     ("/segment", '{"texts": ["好"], "model": "\\ud800"}', 404, "`model` must be one of words, ready"),
@@ -343,6 +375,46 @@ def test_other_requests_are_refused_with_a_reason(server):
         if status == 405:
             assert found["error"] == f"/segment needs POST. Received: {method}"
         assert_says_nothing_of_the_machine(json.dumps(found))
+
+
+def test_another_host_is_refused_and_this_machine_is_not(server):
+    for host in ("elsewhere.example", "", "[::1", "localhost.elsewhere.example:8000"):
+        status, found, _ = server.ask("GET", "/health", headers={"Host": host})
+        assert (status, found) == (400, {"error": "The header Host must name this machine, as in localhost"})
+    for host in ("localhost", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000", "[::1]"):
+        assert server.ask("GET", "/health", headers={"Host": host})[0] == 200
+
+
+IMPATIENT = (
+    "import kcrf.serving.server as server; server._CONNECTIONS, server._SILENCE = 3, 0.5; "
+    "from kcrf.commands import main; raise SystemExit(main())"
+)
+
+
+def test_silent_connections_are_closed_and_too_many_are_answered_as_json(tmp_path):
+    server = Server([f"words={built_in_segmenter()}"], tmp_path, program=("-c", IMPATIENT))
+    try:
+        silent = [socket.create_connection((server.host, server.port)) for _ in range(3)]
+        silent[0].sendall(b"POST /segment HTTP/1.1\r\nHost: localhost\r\n")  # its headers never end
+        silent[1].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert silent[1].recv(1 << 16)
+        silent[1].sendall(b"G")  # neither does the line of its second request
+        status, found, headers = server.ask("GET", "/health")
+        assert (status, found) == (503, {"error": "Too many connections; try again later"})
+        assert headers["Retry-After"] == "1"
+        for connection in silent:
+            connection.settimeout(10)
+            while connection.recv(1 << 16):
+                pass
+            connection.close()
+        slow = server.connect()  # silence is what counts, not the time of a connection
+        for _ in range(3):
+            slow.request("GET", "/health")
+            assert slow.getresponse().read() and time.sleep(0.3) is None
+        slow.close()
+        assert server.ask("GET", "/health")[0] == 200
+    finally:
+        server.stop()
 
 
 def test_a_forgotten_content_type_is_named(server):
