@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from kcrf.files import json_line
 from kcrf.serving.batches import Batcher, QueueFull, Stopped
@@ -18,8 +19,7 @@ from kcrf.serving.connections import Connections
 from kcrf.serving.limits import Limits
 from kcrf.serving.metrics import Metrics
 from kcrf.serving.models import LoadedBeforeFork, Options, ServedModel
-from kcrf.serving.requests import request_models
-from kcrf.serving.responses import RESPONSES, Health, Models, Problem
+from kcrf.serving.schemas import RESPONSES, Health, Models, Problem, request_models
 from kcrf.version import __version__
 
 _SUMMARIES = {
@@ -100,7 +100,10 @@ def build_app(
     _add_state(app, models, limits, metrics, batchers)
     _add_page(app)
     _add_errors(app)
-    paths, known = [route.path for route in app.routes], None if hosts is None else frozenset(hosts)
+    paths, known = (
+        [route.path for route in app.routes if isinstance(route, Route)],
+        None if hosts is None else frozenset(hosts),
+    )
     app.add_middleware(Connections, limits=limits, metrics=metrics, paths=paths, hosts=known)
     return app
 

@@ -107,10 +107,7 @@ class ServedModel:
         return _answers(self._tagger, texts, options)
 
     def warm_up(self) -> None:
-        """Computes a few texts, so that the first requests do not wait for a backend to begin.
-
-        TensorFlow's graphs serve any shape after the second one. JAX compiles each of its few shapes at its first use.
-        """
+        """Computes a few texts, so that the first requests do not wait for a backend to begin or to compile."""
         for length, rows in ((16, 1), (128, 1), (16, 8)):
             text = (_WARM_UP * 20)[:length]
             self.compute([(text, text) if self.pairs else text] * rows, Options(k_best=4))
@@ -124,10 +121,6 @@ def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedMode
 
     Args:
         runs: A dict from names to run folders or exported files.
-
-    Raises:
-        FileNotFoundError: A run folder, or its settings, is missing.
-        ValueError: A run was written by a newer version, or its settings are damaged.
     """
     models = {}
     for name, run_dir in runs.items():

@@ -19,7 +19,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.serving.models import load_models
-from kcrf.serving.responses import RESPONSES
+from kcrf.serving.schemas import RESPONSES
 from kcrf.taggers import TokenTagger, load_tagger
 from kcrf.tags import classes
 from kcrf.training import resume_tagger, train_tagger

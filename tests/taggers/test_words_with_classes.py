@@ -18,7 +18,7 @@ from kcrf.corpora import Sentence, tagged_sentence
 from kcrf.export import export_model
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.serving.models import load_models
-from kcrf.serving.responses import RESPONSES
+from kcrf.serving.schemas import RESPONSES
 from kcrf.taggers import WordSegmenter, load_tagger
 from kcrf.taggers.open_model import built_in_segmenter
 from kcrf.tags import bmes
