@@ -32,10 +32,16 @@ def line_chart(
     lines: Mapping[int, Sequence[tuple[float, float]]],
     bands: Mapping[int, Sequence[tuple[float, float, float]]] | None = None,
 ) -> str:
-    """Draws values over epochs, one line for each run. Points show their value as a tooltip."""
+    """Draws values over epochs, one line for each run. Points show their value as a tooltip.
+
+    For runs of one epoch, writes the values instead.
+    """
     bands = bands or {}
     points = [point for line in [*lines.values(), *bands.values()] for point in line]
     epochs = [epoch for epoch, *_ in points]
+    if min(epochs) == max(epochs):
+        rows = (f'<li style="color:{run_color(number)}">{line[0][1]:.5g}</li>' for number, line in lines.items())
+        return f'<ul class="only">{"".join(rows)}</ul>'
     values = [value for _, *ends in points for value in ends]
     ticks = _ticks(min(values), max(values))
     low, high = min(ticks[0], *values), max(ticks[-1], *values)
@@ -56,6 +62,17 @@ def line_chart(
                 f"<title>epoch {epoch}: {value:.5g}</title></circle>"
             )
     return _svg(title, WIDTH, HEIGHT, parts)
+
+
+def curves(rows: Sequence[Mapping[str, float]]) -> str:
+    """Draws the loss and the score of a run over its epochs, which are the rows of its log."""
+    score = next((name for row in rows for name in row if name.startswith("valid_")), None)
+    titles = {"loss": "loss", score: "score on the validation set"} if score else {}
+    charts = []
+    for name, title in titles.items():
+        line = [(row["epoch"], row[name]) for row in rows if name in row]
+        charts.append(f"<small>{title}</small>{line_chart(title, {0: line})}" if len(line) > 1 else "")
+    return "".join(charts)
 
 
 def heat_map(

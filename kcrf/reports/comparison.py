@@ -84,7 +84,7 @@ def groups_by_settings(runs: Mapping[str, RunRecord]) -> dict[str, list[RunRecor
     for run in runs.values():
         ignored = {*IGNORED, *(["epochs"] if run.settings.get("steps") else [])}
         settings = {name: value for name, value in run.settings.items() if name not in ignored}
-        settings |= {name: "auto" for name in run.chosen if name in settings} | {"train": run.train}
+        settings |= {name: "auto" for name in run.chosen if name in settings} | {"train": run.sources.get("train")}
         groups.setdefault(json.dumps(settings, sort_keys=True), (settings, []))[1].append(run)
     every = [settings for settings, _ in groups.values()]
     names = [name for name in every[0] if any(settings.get(name) != every[0][name] for settings in every)]

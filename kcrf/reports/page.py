@@ -1,7 +1,9 @@
 """Training runs, side by side, as one HTML page."""
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,10 @@ from typing import Any
 from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.reports.charts import run_color
-from kcrf.reports.sections import card, sections
-from kcrf.reports.tables import format_value
-from kcrf.runs import read_run
+from kcrf.reports.sections import sections
+from kcrf.reports.tables import SETS, TITLES, format_value
+from kcrf.runs import RunRecord, read_run
+from kcrf.runs.names import CONFIG, LOG, SCORES
 from kcrf.version import __version__
 
 _LANGUAGES = {  # the script of a text and the language that a browser should choose its glyphs for
@@ -31,13 +34,6 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
         run_dirs: Folders that `kcrf train` wrote, in the order in which they are shown.
         path: The HTML file.
 
-    Raises:
-        FileNotFoundError: One of them is no run folder.
-        ImportError: jinja2 is not installed.
-        IsADirectoryError: `path` is a folder.
-        TypeError: `run_dirs` is a path.
-        ValueError: There is no run folder, or a file in one is damaged. Names the file and the line.
-
     Example:
 
     >>> write_report(["runs/crf_x1", "runs/crf_x100"], "report.html")  # doctest: +SKIP
@@ -52,10 +48,42 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
     if path.is_dir():
         raise IsADirectoryError(f"{path}: needs the name of a file for the report. Received: a folder")
     path.parent.mkdir(parents=True, exist_ok=True)
-    cards = [card(name, run) for name, run in runs.items()]
+    cards = [_card(name, run) for name, run in runs.items()]
     page = _render(runs=list(runs), cards=cards, sections=sections(runs), version=__version__)
     content = page.encode("utf-8", errors="replace")  # a lone surrogate becomes a question mark
     write_aside(path, lambda aside: aside.write_bytes(content))
+
+
+def _card(name: str, run: RunRecord) -> dict[str, Any]:
+    """The main score of a run, how long it took, when and from what it was trained."""
+    about = [f"{TITLES[run.metric]} on the {SETS[run.part]}" if run.part else "not scored yet"]
+    if run.log:
+        about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
+        seconds = run.log[-1].get("seconds")
+        about += [f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"] if seconds is not None else []
+    files = [file for name in (SCORES, LOG, CONFIG) if (file := run.path / name).is_file()]
+    date = datetime.fromtimestamp(files[0].stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+    return {"name": name, "score": run.score, "about": about, "date": date, "command": _command(run)}
+
+
+def _command(run: RunRecord) -> str:
+    """The command that trains such a run; for a run from a script, its settings."""
+    if not run.sources.get("train"):
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in run.said.items())})"
+    words = ["kcrf train"]
+    sources = {
+        name: value for name, value in run.sources.items() if value is not False and (name, value) != ("column", -1)
+    }
+    for name, value in {**sources, **run.said, "out": run.path}.items():
+        option = "--from" if name == "from_run" else f"--{name.replace('_', '-')}"
+        if isinstance(value, Mapping):
+            option = "--standard" if name == "train" else option
+            words += [f"{option} {shlex.quote(f'{standard}={file}')}" for standard, file in value.items()]
+        elif isinstance(value, bool):
+            words.append(option if value else f"--no-{option[2:]}")
+        elif value not in (None, [], ()):
+            words.append(f"{option} {shlex.quote(str(value))}")
+    return " ".join(words)
 
 
 def _render(**values: Any) -> str:

@@ -71,16 +71,6 @@ def sections(runs: Runs) -> dict[str, Any]:
     return {title: content for title, content in contents.items() if content}
 
 
-def card(name: str, run: RunRecord) -> Content:
-    """The main score of a run, and how long it took."""
-    about = [f"{TITLES[run.metric]} on the {SETS[run.part]}" if run.part else "not scored yet"]
-    if run.log:
-        about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
-        seconds = run.log[-1].get("seconds")
-        about += [f"{seconds / 60:.1f} min"] if seconds is not None else []
-    return {"name": name, "score": run.score, "about": about}
-
-
 def _task_of(run: RunRecord) -> Any:
     return task_of(run.settings.get("task", "cws"))
 
@@ -252,14 +242,26 @@ def _curves(runs: Runs) -> Content:
     groups = groups_by_settings(runs)
     are_means = len(groups) < len(runs)
     groups = groups if are_means else {name: [run] for name, run in runs.items()}
-    charts = [_chart(key, title, note, groups) for key, (title, note) in CURVES.items()]
+    charts = []
+    for key, (title, note) in CURVES.items():
+        for of, own in _by_loss(groups).items() if key == "loss" else [("", dict(enumerate(groups.values())))]:
+            charts.append(_chart(key, title + of, note, own))
     return {"charts": [chart for chart in charts if chart], "legend": list(groups), "are_means": are_means}
 
 
-def _chart(key: str, title: str, note: str, groups: Mapping[str, list[RunRecord]]) -> tuple[str, str, str] | None:
+def _by_loss(groups: Mapping[str, list[RunRecord]]) -> dict[str, dict[int, list[RunRecord]]]:
+    """The groups by their number, apart for softmax heads and CRFs, whose losses have different sizes."""
+    apart: dict[str, dict[int, list[RunRecord]]] = {}
+    for number, runs in enumerate(groups.values()):
+        head = runs[0].settings.get("head") if not _is_classifier(runs[0]) else None
+        apart.setdefault({"softmax": " of softmax heads", "crf": " of CRFs"}.get(str(head), ""), {})[number] = runs
+    return apart if len(apart) > 1 else {"": {number: runs for own in apart.values() for number, runs in own.items()}}
+
+
+def _chart(key: str, title: str, note: str, groups: Mapping[int, list[RunRecord]]) -> tuple[str, str, str] | None:
     """The curves of one column of the log, with title and explanation; None if no run has it."""
     lines, bands = {}, {}
-    for number, runs in enumerate(groups.values()):
+    for number, runs in groups.items():
         values: dict[int, list[float]] = {}
         for row in (row for run in runs for row in run.log or () if key in row):
             values.setdefault(int(row["epoch"]), []).append(row[key])

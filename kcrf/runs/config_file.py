@@ -69,13 +69,14 @@ def read_stored_run(path: str | PathLike[str], content: Mapping[str, Any]) -> St
 
 def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a file for reports: `settings`, the values that ran; `chosen`, the names of the settings that the
-    data decided; `train`, the file of the training set; `sha256`, the hashes of the sets."""
+    data decided; `said`, the settings of the user; `sources`, where the data are from; `sha256`, their hashes."""
     stored = read_stored_run(path, content)
     data = stored.data or {}
     return {
         "settings": stored.config.flat(),
         "chosen": tuple(stored.chosen()),
-        "train": (data.get("sources") or {}).get("train"),
+        "said": stored.user.said(),
+        "sources": data.get("sources") or {},
         "sha256": data.get("sha256") or {},
     }
 

@@ -29,7 +29,8 @@ class RunRecord:
     transitions: dict[str | None, list[tuple[int, np.ndarray]]] | None  # `(epoch, matrix)` by standard, or of None
     predictions: list[dict[str, Any]] | None  # as `kcrf.runs.formats.read_predictions` returns them
     chosen: tuple[str, ...] = ()  # the names of the settings that the data decided
-    train: str | None = None  # the file of the training data; None for a script
+    said: Mapping[str, Any] = field(default_factory=dict)  # the settings of the user
+    sources: Mapping[str, Any] = field(default_factory=dict)  # of the data, such as {"train": FILE}; empty for a script
     sha256: Mapping[str, str] = field(default_factory=dict)  # the hashes of the sets
 
     @property
@@ -88,7 +89,8 @@ def read_run(path: str | PathLike[str]) -> RunRecord:
         transitions,
         _read(folder.file(PREDICTIONS), read_predictions),
         about["chosen"],
-        about["train"],
+        about["said"],
+        about["sources"],
         about["sha256"],
     )
 

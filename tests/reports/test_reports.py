@@ -4,8 +4,11 @@
 """
 
 import json
+import os
 import re
+import shlex
 import shutil
+from datetime import datetime
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,6 +17,7 @@ from chromium import Page as Browser
 from configs import stored
 
 from kcrf.commands import main
+from kcrf.commands.main import _parser
 from kcrf.metrics import calibration
 from kcrf.metrics.bootstrap import bootstrap_difference
 from kcrf.reports import write_report
@@ -496,6 +500,40 @@ def test_a_line_stands_where_its_values_are():
     assert [value for _, value in ticks] == ["0", "5", "10"]
     assert [float(ticks[i][0]) - 4 for i in (0, 2)] == pytest.approx([y1, y3], abs=0.11)
     assert "nan" not in line_chart("t", {1: [(4, 2.0)]})
+
+
+def test_a_run_of_one_epoch_is_a_number():
+    assert line_chart("t", {0: [(3, 0.875)], 2: [(3, 1.5)]}) == (
+        '<ul class="only"><li style="color:var(--run-1)">0.875</li><li style="color:var(--run-3)">1.5</li></ul>'
+    )
+
+
+def test_losses_of_softmax_heads_and_crfs_have_axes_of_their_own(run_dir):
+    runs = [run_dir]
+    for name, head, loss in (("crf", "crf", 36.0), ("soft", "softmax", 1.25), ("crf2", "crf", 30.0)):
+        runs.append(shutil.copytree(run_dir, run_dir.parent / name))
+        (runs[-1] / "config.json").write_text(config_text(task="cws", learning_rate=0.0002, bert=NAME, head=head))
+        (runs[-1] / "log.csv").write_text(f"epoch,loss,valid_f,seconds\n1,{loss},0.7,30.0\n2,{loss / 2},0.85,60.0\n")
+    source = report(*runs).source
+    charts = {title: svg for title, svg in re.findall(r"<h4>(Training loss[^<]*)</h4>(<svg.*?</svg>)", source)}
+    values = {title: re.findall(r"<title>epoch 1: ([\d.]+)</title>", svg) for title, svg in charts.items()}
+    assert values == {"Training loss of CRFs": ["20.5", "33"], "Training loss of softmax heads": ["1.25"]}
+    assert "var(--run-3)" in charts["Training loss of softmax heads"]  # its color on the whole page
+
+
+def test_the_head_has_date_data_and_command(run_dir):
+    data = {"sources": {"train": "my words.txt", "valid": None, "test": "test.txt"}, "sha256": {}}
+    settings = {"task": "cws", "learning_rate": 0.0002, "constraints": False, "seed": 3}
+    (run_dir / "config.json").write_text(config_text(data=data, **settings))
+    os.utime(run_dir / "scores.json", (1.8e9, 1.8e9))
+    page = report(run_dir)
+    assert datetime.fromtimestamp(1.8e9).strftime("%Y-%m-%d %H:%M") in page.text
+    (command,) = (text for text in page.texts if text.startswith("kcrf train"))
+    options = vars(_parser().parse_args(shlex.split(command)[1:]))
+    for name, value in {**settings, "train": "my words.txt", "test": "test.txt", "out": str(run_dir)}.items():
+        assert options[name] in (value, [value]) or (name, options[name]) == ("task", None), name
+    (run_dir / "config.json").write_text(config_text(**settings))
+    assert "Settings(learning_rate=0.0002, constraints=False, seed=3)" in report(run_dir).text
 
 
 def test_a_heat_map_crosses_out_what_is_illegal_and_frames_what_wins():
