@@ -6,15 +6,20 @@ checkpoints work without it.
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from kcrf.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from kcrf.taggers import render
+
+__all__ = ["__version__", "render"]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     """Imports `kcrf.layers` and the other parts when they are first used: `import kcrf` is enough for them."""
+    if name == "render":
+        return import_module("kcrf.taggers").render
     if not name.startswith("_"):
         try:
             return import_module(f"kcrf.{name}")

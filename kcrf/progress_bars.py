@@ -1,4 +1,4 @@
-"""Progress and notes on standard error."""
+"""Progress and notes on standard error, or in a notebook."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # rich is slow to import
 
 
 def bar(*done: "ProgressColumn") -> "Progress":
-    """A rich progress bar on standard error; hidden if standard error is not a terminal."""
+    """A rich progress bar on standard error; hidden if standard error is not a terminal, and in a notebook."""
     from rich import progress
     from rich.console import Console
 
@@ -24,7 +24,20 @@ def bar(*done: "ProgressColumn") -> "Progress":
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
     )
-    return progress.Progress(*columns, console=console, disable=_IS_QUIET or not console.is_terminal)
+    is_hidden = _IS_QUIET or console.is_jupyter or not console.is_terminal
+    return progress.Progress(*columns, console=console, disable=is_hidden)
+
+
+def is_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def is_watched() -> bool:
+    """Whether a person sees progress: in a terminal or a notebook."""
+    return not _IS_QUIET and (is_notebook() or bool(sys.stderr) and sys.stderr.isatty())
 
 
 @contextmanager
@@ -39,7 +52,7 @@ def quiet(is_quiet: bool) -> Iterator[None]:
 
 
 def print_note(text: str) -> None:
-    """Prints a line to standard error. Errors, such as a closed pipe, are ignored."""
+    """Prints a line to standard error; in a notebook, where that is red, to the cell. Ignores a closed pipe."""
     with suppress(OSError):
         if not _IS_QUIET:
-            print(text, file=sys.stderr, flush=True)
+            print(text, file=sys.stdout if is_notebook() else sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from kcrf.taggers.entity_recognizer import EntityRecognizer
 from kcrf.taggers.load import load_tagger
+from kcrf.taggers.notebook import render
 from kcrf.taggers.spans import Span
 from kcrf.taggers.tagger import Tagger
 from kcrf.taggers.text_classifier import Classification, TextClassifier
@@ -14,6 +15,7 @@ __all__ = [
     "TokenTagger",
     "TextClassifier",
     "load_tagger",
+    "render",
     "Tagger",
     "Span",
     "Classification",

@@ -13,9 +13,10 @@ from kcrf.readers.padding import inference_batches
 from kcrf.readers.units import Reading
 from kcrf.taggers.constraints import SpanConstraints, allowed_tags, in_units, write_tags
 from kcrf.taggers.estimates import begins_of
-from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.probabilities import (
+    best_of_window,
     blank_units,
+    join_windows,
     most_variants,
     possible_spans,
     probabilities_of_entities,
@@ -25,7 +26,7 @@ from kcrf.taggers.probabilities import (
     without_overlaps,
 )
 from kcrf.taggers.spans import Part, Span
-from kcrf.taggers.uncertainty import Measure, path_entropies
+from kcrf.taggers.suggestions import Measure, path_entropies
 from kcrf.tags import TagScheme
 
 _SEQUENCES_OF_A_RESULT = 8  # where several tag sequences give the same result
@@ -217,11 +218,7 @@ class Decoder(Generic[Network]):
         return [(text.reading.units, rows) for text, rows in zip(texts, self._marginals(texts, batches), strict=True)]
 
     def uncertainties(
-        self,
-        parts: Sequence[Part],
-        measure: Measure = path_entropies,
-        batch_size: int = 64,
-        on_batch: OnBatch = ignore,
+        self, parts: Sequence[Part], measure: Measure = path_entropies, batch_size: int = 64, on_batch: OnBatch = ignore
     ) -> tuple[np.ndarray, np.ndarray]:
         """The uncertainty of the model about each part."""
         texts, totals = self._read(parts), np.zeros(len(parts))
@@ -230,12 +227,7 @@ class Decoder(Generic[Network]):
         return totals, np.array([len(text.reading.units) for text in texts], int)
 
     def k_best(
-        self,
-        parts: Sequence[Part],
-        k: int,
-        batch_size: int = 64,
-        on_batch: OnBatch = ignore,
-        with_labels: bool = True,
+        self, parts: Sequence[Part], k: int, batch_size: int = 64, on_batch: OnBatch = ignore, with_labels: bool = True
     ) -> list[list[tuple[list[Span], float]]]:
         """The spans of the k best tag sequences of each part. The probabilities of equal results are added."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:

@@ -20,11 +20,6 @@ class EntityRecognizer(SpanTagger):
             the most probable one. Above 0 and below 1; lower values favor recall. Defaults to None: the setting of
             the run, or if it has none, the entities on the best path.
 
-    Raises:
-        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged; or
-            `min_probability` is out of range.
-
     Example:
 
         >>> recognizer = EntityRecognizer("runs/people")            # doctest: +SKIP
@@ -60,9 +55,6 @@ class EntityRecognizer(SpanTagger):
 
         Returns:
             A list of `Span`s from left to right.
-
-        Raises:
-            ValueError: Spans overlap, are not in the text, or have a label that the model lacks.
         """
         return self.predict([text], spans=[spans])[0]
 

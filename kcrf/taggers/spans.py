@@ -39,11 +39,7 @@ class Span:
         return (self.start, self.end, self.label) if self.label else (self.start, self.end)
 
     def as_dict(self) -> dict[str, Any]:
-        """The attributes, for JSON. Without a label or a probability, the dict does not have its key.
-
-        >>> Span(0, 2, "上海", "LOC", 0.98).as_dict()
-        {'start': 0, 'end': 2, 'text': '上海', 'label': 'LOC', 'probability': 0.98}
-        """
+        """The attributes, for JSON. Without a label or a probability, the dict does not have its key."""
         members: dict[str, Any] = {"start": self.start, "end": self.end, "text": self.text}
         if self.label:
             members["label"] = self.label
@@ -69,6 +65,11 @@ class Part:
     is_tokens: bool = False
     offset: int = 0
     constraints: SpanConstraints | None = None
+
+    @property
+    def source(self) -> str | list[str]:
+        """What spans are counted in: the text, or the tokens."""
+        return [self.text[start:end] for start, end in self.tokens] if self.is_tokens else self.text
 
     def __len__(self) -> int:
         """The number of tokens or characters, in which the user counts spans."""
@@ -113,6 +114,11 @@ def part_of(item: Any) -> Part:
     if not all(isinstance(token, str) and token for token in tokens):
         raise ValueError(f"Tokens must be strings, and not empty. Received: {str(tokens)[:80]}")
     return Part(*join_tokens(tokens), is_tokens=True)
+
+
+def source_of(text: Any, parts: Sequence[Part]) -> str | list[str]:
+    """What the spans of a text are counted in: the text, or its tokens."""
+    return text if isinstance(text, str) else parts[0].source
 
 
 def checked_list(texts: Iterable[Any], method: str, batch_size: int = 1) -> list[Any]:

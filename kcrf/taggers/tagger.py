@@ -1,7 +1,8 @@
 """`Tagger`, the base of the classes that use a trained model, and `SpanTagger`, of those that predict spans."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -11,16 +12,28 @@ import numpy as np
 from kcrf.corpora import Example, Sentence
 from kcrf.corpora.splits import NearDuplicates
 from kcrf.runs import RunFolder
+from kcrf.runs.formats import read_log, read_scores
+from kcrf.runs.names import LOG, SCORES
 from kcrf.taggers.decoder import Decoder, OnBatch, ignore, parts_of_sentences
 from kcrf.taggers.estimates import Estimate, expected_scores, held_out_of, notes_on
-from kcrf.taggers.k_best import join_analyses
+from kcrf.taggers.notebook import Results, Spans, in_style
 from kcrf.taggers.open_model import Run, RunPath, open_model, open_run
+from kcrf.taggers.probabilities import join_analyses
 from kcrf.taggers.scoring import score_spans
-from kcrf.taggers.spans import Part, Span, checked_list, one_per_text
-from kcrf.taggers.suggestions import Suggestion, at_once, distinct, most_uncertain
-from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
+from kcrf.taggers.spans import Part, Span, checked_list, one_per_text, source_of
+from kcrf.taggers.suggestions import (
+    DEFAULT_STRATEGY,
+    Suggestion,
+    at_once,
+    distinct,
+    measure_of,
+    most_uncertain,
+    score_of,
+    sums_of,
+)
 
 Result = TypeVar("Result")
+_MOST_LABELS = 8  # in the `repr` of a tagger
 
 
 class Tagger(ABC, Generic[Result]):
@@ -29,8 +42,12 @@ class Tagger(ABC, Generic[Result]):
     `tagger(texts)` and `tagger.predict(texts)` return a list with the result of each text: a list of `Span`s, or a
     `Classification`. Each class has a method for one text, named by its task, such as `segment(text)`.
 
+    All of them raise FileNotFoundError for a folder that is no run, and ValueError for a run of another task or of a
+    newer version, for damaged files, and for spans that overlap, are not in the text or have an unknown label.
+
     Attributes:
         tasks: The tasks of the models.
+        config: The `kcrf.runs.RunConfig`.
         network: The network of the model.
         reader: The reader of its inputs.
         labels: The entity types, the classes of words or tokens, or the labels of texts, a tuple. Empty for words
@@ -44,6 +61,7 @@ class Tagger(ABC, Generic[Result]):
     """
 
     tasks: ClassVar[tuple[str, ...]]
+    config: Any
     network: Any
     reader: Any
     labels: tuple[str, ...]
@@ -54,19 +72,15 @@ class Tagger(ABC, Generic[Result]):
 
     @classmethod
     def of(cls, network: Any, reader: Any, config: Any) -> Self:
-        """The tagger of a network, without a run folder.
-
-        Args:
-            network: A network of `kcrf.networks.network`.
-            reader: The reader of its inputs.
-            config: The `kcrf.runs.RunConfig`.
-        """
+        """The tagger of a network of `kcrf.networks.network`, without a run folder."""
         tagger = cls.__new__(cls)
+        tagger.config = config
         tagger._begin(network, reader, config)
         return tagger
 
     def _load(self, run: RunPath, standard: str | None = None) -> None:
         network, setup = open_model(run, self.tasks, standard)
+        self.config = setup.config
         self._begin(network, setup.reader, setup.config)
         self.run = Path(open_run(run).path if isinstance(run, Run) else run)
 
@@ -84,6 +98,36 @@ class Tagger(ABC, Generic[Result]):
         """The `ConditionalRandomField` under None, or nothing."""
         return {} if self.crf is None else {None: self.crf}
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(f'{name} {value}' for name, value in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        """The facts, and the curves of training."""
+        from kcrf.reports.charts import curves
+
+        rows = (f"<b>{name}</b> {escape(str(value))}<br>" for name, value in self._facts().items())
+        return in_style(
+            f'<div class="kcrf" style="line-height:1.5">{"".join(rows)}{curves(self._read(LOG, read_log) or [])}</div>'
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        """What the model is, and its score, for people."""
+        from kcrf.reports.tables import SETS, TITLES
+
+        labels = ", ".join(self.labels[:_MOST_LABELS]) + ", …" * (len(self.labels) > _MOST_LABELS)
+        facts = {"run": self.run, "task": self.config.task.name, "labels": labels}
+        facts["encoder"] = self.config.model.bert or self.config.model.encoder
+        scores = self._read(SCORES, read_scores) or {}
+        if scores:
+            part = max(scores, key=list(SETS)[::-1].index)  # the test set, if there is one
+            facts[f"{TITLES[self.metric]} on the {SETS[part]}"] = f"{scores[part][self.metric]:.4f}"
+        return {name: value for name, value in facts.items() if value}
+
+    def _read(self, name: str, read: Callable[[Path], Any]) -> Any:
+        """Reads a file of the run. Returns None if there is no such file, as for exported models."""
+        path = None if self.run is None else RunFolder(self.run).file(name)
+        return read(path) if path and path.is_file() else None
+
     @abstractmethod
     def predict(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> list[Result]:
         """A list with the result of each text."""
@@ -92,15 +136,9 @@ class Tagger(ABC, Generic[Result]):
         return self.predict(texts)
 
     def scores(self, items: Sequence[Any], training_words: Any = None) -> dict[str, Any]:
-        """The scores of the predictions for labeled items.
+        """The scores of `kcrf.metrics` for labeled `kcrf.corpora.Sentence`s or `Example`s, a dict.
 
-        Args:
-            items: List of `kcrf.corpora.Sentence`s or `Example`s with their labels. Predictions where the labels of a
-                sentence are unknown are not scored.
-            training_words: For segmentation: the set of in-vocabulary words. Defaults to None.
-
-        Returns:
-            A dict of the scores of `kcrf.metrics` for the task.
+        For segmentation, `training_words` is the set of in-vocabulary words.
         """
         return self.score(items, self.predictions(items, with_probabilities=False), training_words)
 
@@ -114,26 +152,13 @@ class Tagger(ABC, Generic[Result]):
 
     @abstractmethod
     def uncertainties(
-        self,
-        texts: Iterable[Any],
-        strategy: str = DEFAULT_STRATEGY,
-        batch_size: int = 64,
-        on_batch: OnBatch = ignore,
+        self, texts: Iterable[Any], strategy: str = DEFAULT_STRATEGY, batch_size: int = 64, on_batch: OnBatch = ignore
     ) -> np.ndarray:
-        """The uncertainty of the model about each text, an array.
-
-        Args:
-            texts: Iterable of texts, as `predict` takes them.
-            strategy, batch_size, on_batch: As for `suggest`.
-        """
+        """The uncertainty of the model about each text, an array. The arguments are as for `suggest`."""
 
     @abstractmethod
     def estimate(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> Estimate:
         """How good the model is on texts without labels: expected precision, recall and F1, with intervals.
-
-        Args:
-            texts: Iterable of texts, as `predict` takes them.
-            batch_size, on_batch: As for `predict`.
 
         >>> tagger.estimate(texts).all.f                              # doctest: +SKIP
         ExpectedScore(value=0.872, low=0.851, high=0.893)
@@ -183,9 +208,6 @@ class Tagger(ABC, Generic[Result]):
 
         Returns:
             A list of at most `count` `Suggestion`s.
-
-        Raises:
-            ValueError: `count` is not positive, the strategy is unknown, or the model has no probabilities.
         """
         measure_of(strategy)
         if not isinstance(count, int | np.integer) or count < 1:
@@ -261,12 +283,14 @@ class SpanTagger(Tagger[list[Span]]):
         Returns:
             For each text a list of `Span`s from left to right.
         """
+        texts = checked_list(texts, self._verb, batch_size)
         parts_of_texts = self._parts(texts, spans, batch_size)
         found = iter(self.decoder.spans(list(chain(*parts_of_texts)), batch_size, on_batch, self._with_labels))
-        return [
-            [span for part in parts for span in part.as_counted(self._completed(part, next(found)))]
-            for parts in parts_of_texts
-        ]
+        results: Results[list[Span]] = Results()
+        for text, parts in zip(texts, parts_of_texts, strict=True):
+            spans_of_parts = (part.as_counted(self._completed(part, next(found))) for part in parts)
+            results.append(Spans(chain.from_iterable(spans_of_parts), source_of(text, parts)))
+        return results
 
     def _completed(self, part: Part, spans: list[Span]) -> list[Span]:
         return spans
@@ -293,23 +317,21 @@ class SpanTagger(Tagger[list[Span]]):
         spans: Iterable[Iterable[Any]] | None = None,
     ) -> list[list[tuple[list[Span], float]]]:
         """A list with the result of `k_best` for each text; the other arguments are as for `predict`."""
+        texts = checked_list(texts, self._verb, batch_size)
         parts_of_texts = self._parts(texts, spans, batch_size)
         parts = list(chain(*parts_of_texts))
         found = iter(self.decoder.k_best(parts, k, batch_size, on_batch, self._with_labels))
-        results = []
-        for of_text in parts_of_texts:
+        results: list[list[tuple[list[Span], float]]] = []
+        for text, of_text in zip(texts, parts_of_texts, strict=True):
             analyses = [
                 [(part.as_counted(self._completed(part, spans)), p) for spans, p in next(found)] for part in of_text
             ]
-            results.append(join_analyses(analyses, k))
+            source = source_of(text, of_text)
+            results.append([(Spans(best, source), p) for best, p in join_analyses(analyses, k)])
         return results
 
     def uncertainties(
-        self,
-        texts: Iterable[Any],
-        strategy: str = DEFAULT_STRATEGY,
-        batch_size: int = 64,
-        on_batch: OnBatch = ignore,
+        self, texts: Iterable[Any], strategy: str = DEFAULT_STRATEGY, batch_size: int = 64, on_batch: OnBatch = ignore
     ) -> np.ndarray:
         measure, parts_of_texts = measure_of(strategy), self._parts(texts, None, batch_size)
         sums = self.decoder.uncertainties(list(chain(*parts_of_texts)), measure, batch_size, on_batch)

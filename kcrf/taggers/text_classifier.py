@@ -11,10 +11,11 @@ from kcrf.readers.padding import inference_batches
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.decoder import OnBatch, ignore
 from kcrf.taggers.estimates import Estimate
+from kcrf.taggers.notebook import Results, to_html
 from kcrf.taggers.open_model import RunPath
 from kcrf.taggers.spans import checked_list
+from kcrf.taggers.suggestions import DEFAULT_STRATEGY, label_uncertainties
 from kcrf.taggers.tagger import Tagger
-from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, label_uncertainties
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class Classification:
     probability: float | None = None
     probabilities: dict[str, float] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        return to_html(self)
+
 
 class TextClassifier(Tagger[Classification]):
     """Classifies texts or pairs of texts with a trained model.
@@ -41,10 +45,6 @@ class TextClassifier(Tagger[Classification]):
     Attributes:
         labels: The labels in their order, a tuple; empty for regression.
         pairs: Whether the model classifies pairs of texts.
-
-    Raises:
-        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged.
 
     Example:
 
@@ -85,15 +85,12 @@ class TextClassifier(Tagger[Classification]):
 
         Returns:
             A list with the `Classification` of each text.
-
-        Raises:
-            TypeError: `texts` is a string or a mapping, or contains pairs for a model of single texts, or vice versa.
         """
         scores = self._scores(texts, batch_size, on_batch)
         if not self.labels:
             numbers = scores[:, 0] * self._deviation + self._mean
-            return [Classification(number) for number in numbers.tolist()]
-        classifications = []
+            return Results(Classification(number) for number in numbers.tolist())
+        classifications: Results[Classification] = Results()
         for probabilities in _softmax(scores).tolist():
             best = int(np.argmax(probabilities))
             by_label = dict(zip(self.labels, probabilities, strict=True))
@@ -101,11 +98,7 @@ class TextClassifier(Tagger[Classification]):
         return classifications
 
     def probabilities(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The probability of each label, `(texts, labels)`; the arguments are as for `predict`.
-
-        Raises:
-            ValueError: The model predicts numbers, without probabilities.
-        """
+        """The probability of each label, `(texts, labels)`; the arguments are as for `predict`."""
         if not self.labels:
             raise ValueError("needs a model with probabilities. Received: a model that predicts numbers (regression)")
         return _softmax(self._scores(texts, batch_size, on_batch))
@@ -142,11 +135,7 @@ class TextClassifier(Tagger[Classification]):
         return classification_scores(gold, predicted, self.labels)
 
     def uncertainties(
-        self,
-        texts: Iterable[Any],
-        strategy: str = DEFAULT_STRATEGY,
-        batch_size: int = 64,
-        on_batch: OnBatch = ignore,
+        self, texts: Iterable[Any], strategy: str = DEFAULT_STRATEGY, batch_size: int = 64, on_batch: OnBatch = ignore
     ) -> np.ndarray:
         """As `Tagger.uncertainties`. All strategies named after an entropy take the entropy of the labels."""
         return label_uncertainties(strategy, self.probabilities(texts, batch_size, on_batch))

@@ -22,10 +22,6 @@ class TokenTagger(SpanTagger):
     Args:
         run_dir: A folder that `kcrf train --task pos` wrote, or a file that `kcrf export` wrote.
 
-    Raises:
-        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged.
-
     Example:
 
         >>> tagger = TokenTagger("runs/pos")                            # doctest: +SKIP
@@ -42,15 +38,7 @@ class TokenTagger(SpanTagger):
         self._load(run_dir)
 
     def tag(self, tokens: Any) -> list[str]:
-        """Predicts the class of each token of a sentence, a list of strings.
-
-        Args:
-            tokens: A list of strings, or a `kcrf.corpora.Sentence` with tokens.
-
-        Raises:
-            TypeError: `tokens` is a string.
-            ValueError: A token is not a string, or is empty.
-        """
+        """The class of each token of a sentence: a list of strings, or a `kcrf.corpora.Sentence` with tokens."""
         return self.tag_batch([tokens])[0]
 
     def tag_batch(self, sentences: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> list[list[str]]:

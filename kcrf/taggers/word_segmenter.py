@@ -38,12 +38,6 @@ class WordSegmenter(SpanTagger):
     Attributes:
         labels: The classes of words, a tuple; empty for words without classes.
 
-    Raises:
-        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        ValueError: `run_dir` was written by a newer version or for another task, a file in it is damaged, or it has no
-            such standard or no classes; one of `words` is empty, contains white space or has a count below 1; or it has
-            no lexicon.
-
     Example:
 
         >>> segmenter = WordSegmenter("runs/pku")                   # doctest: +SKIP
@@ -102,10 +96,6 @@ class WordSegmenter(SpanTagger):
         Returns:
             A list of strings. `predict` also returns places, classes and probabilities. A word of which the tokenizer
             of a BERT leaves nothing, such as a control character, has the class "?".
-
-        Raises:
-            ValueError: Spans overlap, are not in the text, or contain white space; or a model without classes gets a
-                class.
         """
         given = [] if spans is None else list(spans)
         return self.segment_batch([text], spans=[given] if given else None)[0]

@@ -1,9 +1,55 @@
-"""Shows the progress of training on standard error: a bar on a terminal, else a line for each epoch."""
+"""Shows the progress of training: a bar on a terminal, a bar and curves in a notebook, else a line for each epoch."""
 
+import time
+from html import escape
 from typing import Any
 
 from kcrf.backend import keras
-from kcrf.progress_bars import bar, print_note
+from kcrf.progress_bars import bar, is_notebook, is_watched, print_note
+from kcrf.reports.charts import curves
+from kcrf.taggers.notebook import in_style
+
+_PAUSE = 0.3  # seconds between two updates of a cell
+
+
+class _Cell:
+    """A progress bar in the cell of a notebook, above the curves of the epochs. Its methods are those of rich."""
+
+    disable = False
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._text, self._done, self._total, self._shown = "", 0, 1, 0.0
+        self._handle: Any = None
+
+    def add_task(self, description: str, total: int) -> None:
+        self._text, self._total = description, total
+
+    def start(self) -> None:
+        from IPython.display import HTML, display
+
+        self._html, self._handle = HTML, display(HTML(self._content()), display_id=True)
+
+    def update(self, task: None, completed: int, description: str | None = None) -> None:
+        self._text, self._done = description or self._text, completed
+        if time.monotonic() - self._shown > _PAUSE:
+            self.stop()
+
+    def stop(self) -> None:
+        if self._handle:
+            self._shown = time.monotonic()
+            self._handle.update(self._html(self._content()))
+
+    def _content(self) -> str:
+        bar = f'<progress max="{self._total}" value="{self._done}"></progress> {escape(self._text)}'
+        return in_style(f'<div class="kcrf">{bar}{curves(self.rows)}</div>')
+
+
+def progress_of(progress: Any, title: str) -> Any:
+    """The callback that shows progress, or None. If `progress` is None, only where a person watches."""
+    if progress is None:
+        return TrainingProgress(title) if is_watched() else None
+    return progress or None
 
 
 class TrainingProgress(keras.callbacks.Callback):
@@ -11,7 +57,8 @@ class TrainingProgress(keras.callbacks.Callback):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self._title, self._bar, self._done = title, bar(), 0
+        self._title, self._done = title, 0
+        self._bar: Any = _Cell() if is_notebook() else bar()
         self._task: Any = None
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -37,6 +84,8 @@ class TrainingProgress(keras.callbacks.Callback):
         title = "F" if name == "valid_f" else name.removeprefix("valid_").replace("_", " ")
         when = f"step {record['step']:,}" if "step" in record else f"epoch {record['epoch']}"
         text = f"{self._title}: {when}, loss {record['loss']:.3f}, held-out {title} {record[name]:.4f}"
+        if isinstance(self._bar, _Cell):
+            self._bar.rows.append(record)
         self._bar.update(self._task, description=text, completed=self._done)
         if self._bar.disable:
             print_note(f"{text}, {record['seconds']:.0f} s")

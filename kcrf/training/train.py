@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from kcrf.progress_bars import print_note
@@ -12,6 +13,7 @@ from kcrf.training.data import read_data
 from kcrf.training.fit import fit_network
 from kcrf.training.linear import fit_linear
 from kcrf.training.plan import RunPlan, load_plan, plan_run
+from kcrf.training.progress import progress_of
 from kcrf.training.stages import STAGES
 
 
@@ -41,6 +43,7 @@ def train_tagger(
             None: there is no test set.
         out: The run folder. It is created if it does not exist.
         progress: A Keras callback that shows progress, with a method `report(row)` that is called after each epoch.
+            False shows nothing. Defaults to None: a bar in a terminal, a bar with curves in a notebook.
         sources: Plain values that describe the origin of the data, saved in `config.json`.
         overwrite: Whether a complete run in `out` is replaced, once the new one is complete. Else it is an error.
         unlabeled: Unlabeled texts, which the `teacher` of the settings labels.
@@ -58,13 +61,13 @@ def train_tagger(
     """
     for stage in settings.stages:
         settings = STAGES[type(stage)].begun(settings)
-    data = read_data(settings, train, valid, test, unlabeled)
+    data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress, settings.task)
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, folder, sources, STAGES)
         if progress:
             print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, plan.data.copies or []))))
         save_setup(folder, plan.run, plan.reader)
-        return _train(plan, folder, progress)
+        return _train(plan, folder, progress, out)
 
 
 def resume_tagger(
@@ -93,8 +96,9 @@ def resume_tagger(
             longer finite.
     """
     with RunWriter.resume(out) as folder:
-        data = read_data(folder.read_settings(), train, valid, test, unlabeled)
-        return _train(load_plan(folder, data, STAGES), folder, progress)
+        settings = folder.read_settings()
+        data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress, settings.task)
+        return _train(load_plan(folder, data, STAGES), folder, progress, out)
 
 
 def train_segmenter(
@@ -134,6 +138,9 @@ def _check_task(settings: Settings, task: str) -> None:
         raise ValueError(f"`settings` must have task={task!r}. Received: task={settings.task!r}")
 
 
-def _train(plan: RunPlan, folder: RunWriter, progress: Any) -> tuple[Any, dict[str, Any]]:
+def _train(plan: RunPlan, folder: RunWriter, progress: Any, out: str | PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Trains the model of a planned run: a linear one, or a network."""
-    return (fit_linear if plan.config.model.encoder == "linear" else fit_network)(plan, folder, progress)
+    fit = fit_linear if plan.config.model.encoder == "linear" else fit_network
+    tagger, scores = fit(plan, folder, progress)
+    tagger.run = Path(out)
+    return tagger, scores

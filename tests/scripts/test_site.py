@@ -40,6 +40,11 @@ def test_every_page_has_a_title_of_its_own(pages):
     assert [title for title, count in titles.items() if count > 1] == []
 
 
+def test_the_home_page_holds_the_ready_segmenter(pages):
+    assert '<iframe class="segmenter" src="segmenter.html"' in pages["index.html"]
+    assert '"is_words": true' in pages["segmenter.html"]
+
+
 def test_every_picture_of_a_page_is_in_the_site(pages):
     for name, text in pages.items():
         for source in re.findall(r'<img [^>]*src="(?!https?://|data:)([^"]+)"', text):

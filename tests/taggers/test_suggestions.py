@@ -20,7 +20,7 @@ from kcrf.readers.ngrams import CHARACTER_TEMPLATES
 from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
 from kcrf.taggers.decoder import Decoder
 from kcrf.taggers.open_model import built_in_segmenter
-from kcrf.taggers.uncertainty import (
+from kcrf.taggers.suggestions import (
     STRATEGIES,
     best_path_surprisals,
     label_uncertainties,
