@@ -19,10 +19,15 @@ _PAGE = Path(__file__).with_name("page.html")
 def html_page(model: LinearModel, setup: Setup) -> str:
     """The page. Raises ValueError for a model that the page cannot compute."""
     reader, config, scheme = setup.reader, setup.config, model.scheme
-    if not isinstance(reader, CharacterReader) or reader.ngrams is None or {"ob", "oe"} & reader.ngrams.used:
-        raise ValueError("a page needs a linear model of characters, without other standards. Received: another model")
+    if not isinstance(reader, CharacterReader) or reader.ngrams is None:
+        raise ValueError(
+            "a page needs a model of characters (--units characters). Received: a model of words or tokens"
+        )
+    if {"ob", "oe"} & reader.ngrams.used:
+        raise ValueError("a page needs a model of one segmentation standard. Received: a model with words of others")
     if config.model.min_probability is not None:
-        raise ValueError("a page needs a model without min_probability: it shows the best path")
+        least = config.model.min_probability
+        raise ValueError(f"a page shows the best analysis; train without --min-probability. Received: {least}")
     scores, scale = model.integers()
     content = {
         "version": __version__,
