@@ -100,7 +100,8 @@ def write_results(
         if file is None:
             _check_complete(options.out, items)
             return
-        with Progress(lines, options.command, counted) as progress:
+        is_seen = options.out is None and sys.stdout.isatty()  # results in a terminal are their own progress
+        with Progress(lines, options.command, counted, is_seen) as progress:
             for text, count, position in _computed(_chunks(items, lines), make, options, progress):
                 file.write(text.encode("utf-8"))
                 file.flush()
@@ -205,8 +206,8 @@ def _work(make: Make, options: Namespace, items: list[Any]) -> tuple[str, int]:
 class Progress:
     """Shows the progress, the speed and the remaining time: a bar on a terminal, else one line per minute."""
 
-    def __init__(self, lines: Lines, title: str, counted: str) -> None:
-        self._lines, self._title, self._counted = lines, title, counted
+    def __init__(self, lines: Lines, title: str, counted: str, is_hidden: bool = False) -> None:
+        self._lines, self._title, self._counted, self._is_hidden = lines, title, counted, is_hidden
         self._count = 0
 
     def __enter__(self) -> Progress:
@@ -217,6 +218,7 @@ class Progress:
         self._begin = self._shown = time.monotonic()
         self._skipped = self._lines.position  # by --resume
         self._bar = bar(TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
+        self._bar.disable |= self._is_hidden
         self._task = self._bar.add_task(self._title, total=self._lines.size, completed=self._skipped, rate="")
         self._bar.start()
         return self
@@ -230,7 +232,7 @@ class Progress:
         self._count += count
         rate = f"{self._count / max(now - self._begin, 1e-9):,.0f} {self._counted}/s"
         self._bar.update(self._task, completed=position, rate=rate)
-        if position is None or not self._bar.disable or now - self._shown < _SECONDS:
+        if position is None or self._is_hidden or not self._bar.disable or now - self._shown < _SECONDS:
             return
         self._shown = now
         parts = [f"{self._count:,} {self._counted}", rate]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -233,6 +233,21 @@ def test_progress_is_a_bar_on_a_terminal(folder):
     os.close(ours)
     assert process.wait() == 0
     assert b"capitals" in shown and b"100%" in shown and b"characters/s" in shown
+
+
+def test_results_in_a_terminal_have_lines_of_their_own(tmp_path):
+    (tmp_path / "text.txt").write_text("今天天气真好\n" * 3, encoding="utf-8")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "kcrf", "segment", "text.txt"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # the end of a terminal
+        while data := os.read(ours, 4096):
+            shown += data
+    os.close(ours)
+    assert process.wait() == 0 and shown.decode() == "今天 天气 真好\r\n" * 3
 
 
 def test_long_texts_make_short_chunks():
