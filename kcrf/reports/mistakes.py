@@ -20,24 +20,14 @@ Spans = Sequence[Sequence[Any]]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that occurs once or more often.
+    """A mistake that occurs once or more often."""
 
-    Attributes:
-        kind: One of `KINDS`.
-        gold: A tuple of `(text, label)`, one for each span of gold.
-        predicted: The same for the prediction.
-        count: Number of occurrences.
-        confidence: Mean confidence of the predicted spans; `None` if there are none.
-        text: The sentence of the occurrence with the largest confidence.
-        start, end: The characters of that occurrence in its sentence.
-    """
-
-    kind: str
-    gold: tuple[tuple[str, str], ...]
+    kind: str  # one of `KINDS`
+    gold: tuple[tuple[str, str], ...]  # the text and the label of each span
     predicted: tuple[tuple[str, str], ...]
     count: int
-    confidence: float | None
-    text: str
+    confidence: float | None  # the mean of the predicted spans; None if there are none
+    text: str  # the sentence of the most confident occurrence, which has these characters in it
     start: int
     end: int
 

@@ -66,17 +66,7 @@ def _label(prediction: Classification) -> dict[str, Any]:
 
 
 class ServedModel:
-    """A model under a name. It is loaded in the process that computes, and computes in no other.
-
-    Attributes:
-        run: The name without that of the standard.
-        task: "cws", "cws-pos", "ner", "pos" or "classify".
-        path: The path of its requests, such as "/segment".
-        labels: The types of entities, or the classes of words, tokens or texts, a list. Empty for words without classes
-            and for numbers.
-        pairs: Whether it classifies pairs of texts.
-        units: "characters" or "words" for entities, else None.
-    """
+    """A model under a name. It is loaded in the process that computes, and computes in no other."""
 
     def __init__(self, name: str, run_dir: str | PathLike[str], config: RunConfig, standard: str | None = None) -> None:
         self.name, self.run, self.standard = f"{name}:{standard}" if standard else name, name, standard

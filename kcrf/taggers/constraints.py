@@ -19,20 +19,12 @@ _LATIN_RUN = re.compile(
 
 
 class SpanConstraints(NamedTuple):
-    """Constraints on the spans of a text.
+    """Constraints on the spans of a text, each from left to right. The class of a word without a label is open."""
 
-    Attributes:
-        spans: Words `(start, end)`, or words or entities `(start, end, label)`, that the text contains, from left to
-            right. The class of a word without a label is open.
-        unbroken: Stretches `(start, end)` without a word boundary inside.
-        outside: Stretches `(start, end)` in which there is no entity, from left to right. Defaults to none.
-        types: The types that other entities may have. Defaults to None: all.
-    """
-
-    spans: list[Any]
-    unbroken: list[Any]
-    outside: Sequence[Any] = ()
-    types: tuple[str, ...] | None = None
+    spans: list[Any]  # words or entities that the text contains: `(start, end)` or `(start, end, label)`
+    unbroken: list[Any]  # stretches `(start, end)` without a word boundary inside
+    outside: Sequence[Any] = ()  # stretches `(start, end)` without an entity
+    types: tuple[str, ...] | None = None  # that other entities may have; None allows all
 
 
 def latin_runs(text: str) -> list[tuple[int, int]]:

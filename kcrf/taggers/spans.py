@@ -50,21 +50,13 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """A text, a stretch of a text, or a list of tokens joined to a text.
-
-    Attributes:
-        text: The text.
-        tokens: The `(start, end)` of its tokens in characters, a list. Empty for a text without tokens.
-        is_tokens: Whether the user gave a list of tokens. The spans of the user are then in tokens, not in characters.
-        offset: The place of a stretch in its text.
-        constraints: The `SpanConstraints`, in characters of the part. Defaults to None: no constraints.
-    """
+    """A text, a stretch of a text, or a list of tokens joined to a text."""
 
     text: str
-    tokens: list[Any]
-    is_tokens: bool = False
-    offset: int = 0
-    constraints: SpanConstraints | None = None
+    tokens: list[Any]  # the `(start, end)` of its tokens in characters; empty for a text without tokens
+    is_tokens: bool = False  # whether the user gave a list of tokens: the user's spans are in tokens then
+    offset: int = 0  # of a stretch in its text
+    constraints: SpanConstraints | None = None  # in characters of the part
 
     @property
     def source(self) -> str | list[str]:

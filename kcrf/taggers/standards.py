@@ -11,16 +11,12 @@ from kcrf.taggers.word_segmenter import WordSegmenter
 
 
 class StandardsTagger:
-    """The segmenters of one model by standard. They share its encoder, and each has its own head.
+    """The segmenters of one model by standard, as in `tagger.taggers["pku"].segment(text)`.
 
-    Attributes:
-        taggers: The same dict: `tagger.taggers["pku"].segment(text)`.
-        crf, advice: None: each of the segmenters has a CRF.
-        metric: The score whose mean over the standards chooses the best epoch.
-        scheme: The `TagScheme` of all standards.
+    They share its encoder, and each has its own head. The mean of `metric` over the standards chooses the best epoch.
     """
 
-    crf = advice = None
+    crf = advice = None  # each of the segmenters has a CRF
 
     def __init__(self, taggers: Mapping[Any, WordSegmenter], model: Any) -> None:
         self.taggers: dict[Any, WordSegmenter] = dict(taggers)

@@ -20,19 +20,12 @@ _AT_ONCE = 1000  # texts
 
 @dataclass(frozen=True)
 class Suggestion(Generic[Result]):
-    """A text to label.
+    """A text to label."""
 
-    Attributes:
-        index: Its place in the texts that were given, counted from 0.
-        text: The text, as it was given.
-        score: How uncertain the model is, by the strategy; the higher, the more uncertain.
-        prediction: The prediction of the model, for annotators to correct.
-    """
-
-    index: int
-    text: Any
-    score: float
-    prediction: Result
+    index: int  # in the texts that were given, counted from 0
+    text: Any  # as it was given
+    score: float  # the uncertainty of the model, by the strategy
+    prediction: Result  # for annotators to correct
 
 
 def at_once(items: Iterable[Any]) -> Iterator[list[Any]]:
