@@ -135,7 +135,7 @@ def crfsuite_scores(task, parts):
 
     from kcrf.metrics import entity_scores
     from kcrf.readers import CharacterReader, WordReader, tags_of_units
-    from kcrf.readers.unit_choice import choose_units
+    from kcrf.readers.word_tokens import choose_units
     from kcrf.tags import bio, bmes
     from kcrf.tasks.task import as_sentence
 

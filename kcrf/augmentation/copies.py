@@ -1,21 +1,94 @@
 """Augmented examples of a training set, reproducible by their seed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from kcrf.augmentation.entities import EntityPools, alter_sentence
-from kcrf.augmentation.pieces import choose, pick
+from kcrf.augmentation.pieces import (
+    Piece,
+    apart,
+    choose,
+    gap_between,
+    group_words,
+    pick,
+    pieces_of,
+    text_of,
+    with_texts,
+)
 from kcrf.augmentation.synonyms import Synonyms, read_synonym_vectors, read_synonyms
-from kcrf.augmentation.texts import alter_example
 from kcrf.corpora import Example, Sentence
 from kcrf.progress_bars import bar
 from kcrf.tasks import SettingError
 from kcrf.tasks.task import as_sentence
+
+
+def alter_example(example: Example, name: str, share: float, synonyms: Synonyms, random: Generator) -> Example:
+    """A copy of an `Example` with an altered text; for a pair, one of the two texts is altered."""
+    field = "text" if example.text_b is None or random.random() < 0.5 else "text_b"
+    pieces, tail = pieces_of(getattr(example, field))
+    groups = group_words(pieces, synonyms.__contains__, synonyms.longest)
+    words = [Piece(pieces[start].gap, text_of(pieces[start:stop])[len(pieces[start].gap) :]) for start, stop in groups]
+    altered = apart(_OPERATIONS[name](words, share, synonyms, random), words)
+    return replace(example, **{field: text_of(altered, tail)})
+
+
+def _count(words: list[Piece], share: float) -> int:
+    return max(1, int(share * len(words)))
+
+
+def _replace(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
+    """Replaces all occurrences of random words by one of their synonyms, the same synonym for all occurrences."""
+    texts = [word.text for word in words]
+    replaceable = [text for text in dict.fromkeys(texts) if synonyms.of(text)]
+    chosen = random.permutation(len(replaceable))[: _count(words, share)].tolist()
+    new = {replaceable[i]: pick(random, synonyms.of(replaceable[i])) for i in chosen}
+    return with_texts(words, [new.get(text, text) for text in texts])
+
+
+def _insert(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
+    """Inserts synonyms of random words at random positions."""
+    candidates = [word.text for word in words if synonyms.of(word.text)]
+    for _ in range(_count(words, share) if candidates else 0):
+        new = pick(random, synonyms.of(pick(random, candidates)))
+        words = _with_inserted(words, int(random.integers(len(words) + 1)), new)
+    return words
+
+
+def _with_inserted(words: list[Piece], at: int, new: str) -> list[Piece]:
+    """Inserts a new word before the word number `at`, with spaces around it if the language uses spaces."""
+    before, after = words[:at], words[at:]
+    inserted = Piece(gap_between(before[-1].text, new) if before else words[0].gap, new)
+    if not before:
+        after = [Piece(gap_between(new, after[0].text), after[0].text), *after[1:]]
+    return [*before, inserted, *after]
+
+
+def _swap(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
+    """Exchanges random pairs of words."""
+    texts = [word.text for word in words]
+    for _ in range(_count(words, share) if len(words) > 1 else 0):
+        i, j = random.permutation(len(texts))[:2].tolist()
+        texts[i], texts[j] = texts[j], texts[i]
+    return with_texts(words, texts)
+
+
+def _delete(words: list[Piece], share: float, synonyms: Synonyms, random: Generator) -> list[Piece]:
+    """Deletes random words, but keeps at least one word."""
+    if len(words) < 2:
+        return words
+    gone = set(choose(random, len(words), share))
+    remaining = [word for i, word in enumerate(words) if i not in gone] or [pick(random, words)]
+    return [Piece(words[0].gap, remaining[0].text), *remaining[1:]]
+
+
+_OPERATIONS = {"synonyms": _replace, "insertion": _insert, "swap": _swap, "deletion": _delete}
+
 
 _WITH_SYNONYMS = ("synonyms", "insertion")
 Alter = Callable[..., Any]  # (number of an item, operation, random) -> altered item
@@ -32,9 +105,8 @@ def altered_copies(
 ) -> list[list[Any]]:
     """Creates augmented examples with correct labels from sentences or texts.
 
-    One random operation is applied for each augmented example. If the operation changes nothing, the next operation is
-    applied. The example depends only on the seed, the number of the item and the number of the copy, not on the random
-    numbers drawn for other items.
+    One random operation makes each example; one that changes nothing is followed by the next. The example depends only
+    on the seed, the number of the item and the number of the copy.
 
     - Labeled texts (EDA; Wei and Zou 2019, https://arxiv.org/abs/1901.11196): `synonyms` replaces words, `insertion`
       inserts synonyms, `swap` exchanges words, `deletion` removes words.
@@ -48,21 +120,18 @@ def altered_copies(
             words, or `Sentence`s whose spans are words.
         task: "classify", "ner" or "cws".
         copies: The maximum number of augmented examples per item. Defaults to 1.
-        operations: Names from the list above. Defaults to None: all operations; without `synonyms`, all operations that
-            do not need them.
+        operations: Names from the list above. Defaults to None: all; without `synonyms`, all that do not need them.
         share: The fraction of the words, tokens or entities that change, at least one per item. Defaults to None: 0.1
-            for "classify", 0.3 for the other tasks. `join` and `cut` have no use for it.
+            for "classify", 0.3 for the other tasks.
         synonyms: `Synonyms`. Defaults to None: no operation may need them.
         seed: The random seed, an int >= 0. Defaults to 0.
 
     Returns:
-        For each item a list of augmented examples, which differ from the item and from each other. The list is shorter
-        than `copies` if the operations do not yield enough different examples. It is empty for sentences with unknown
-        labels.
+        For each item a list of different examples: fewer than `copies` if the operations do not yield enough, none for
+        sentences with unknown labels.
 
     Raises:
-        ValueError: An item is not one of the task, `task` has no such operation, an operation needs `synonyms`, or a
-            number is out of range.
+        ValueError: An item, an operation or a number is not one that the task takes.
 
     >>> sentences = [Sentence("李雷住在上海", [(0, 2, "PER"), (4, 6, "LOC")]), Sentence("北京很大", [(0, 2, "LOC")])]
     >>> [copy.text for (copy,) in altered_copies(sentences, "ner", operations=["mentions"])]
@@ -79,9 +148,8 @@ def altered_copies(
 
 def _copies_of(number: int, item: Any, count: int, names: list[str], seed: int, alter: Callable[..., Any]) -> list[Any]:
     copies = []
-    if not item or isinstance(item, Sentence) and item.unknown:
-        return copies
-    for copy in range(count):
+    is_known = item and not (isinstance(item, Sentence) and item.unknown)
+    for copy in range(count if is_known else 0):
         random = np.random.default_rng([seed, number, copy])
         for name in random.permutation(names).tolist():
             altered = alter(name, random)
@@ -91,21 +159,12 @@ def _copies_of(number: int, item: Any, count: int, names: list[str], seed: int, 
     return copies
 
 
-@dataclass(frozen=True)
-class _Method:
-    """How the items of a task are altered.
-
-    Attributes:
-        operations: The names of the operations.
-        share: The default fraction that changes.
-        alterations: A function `(items, share, synonyms)` that returns the function `(number of an item, operation,
-            random) -> altered item`.
-        as_item: A function that checks and prepares an item.
-    """
+class _Method(NamedTuple):
+    """How the items of a task are altered: by the function that `alterations(items, share, synonyms)` returns."""
 
     operations: tuple[str, ...]
     share: float
-    alterations: Callable[..., Callable[..., Any]]
+    alterations: Callable[..., Alter]
     as_item: Callable[[Any], Any]
 
 
@@ -158,7 +217,10 @@ def _of_type(cls: type[Any], item: Any) -> Any:
 
 _METHODS = {  # by task; the other tasks cannot be augmented
     "classify": _Method(
-        ("synonyms", "insertion", "swap", "deletion"), 0.1, _alter_examples, partial(_of_type, Example)
+        ("synonyms", "insertion", "swap", "deletion"),
+        0.1,
+        _alter_examples,
+        partial(_of_type, Example),
     ),
     "ner": _Method(("synonyms", "mentions", "tokens", "shuffle"), 0.3, _alter_sentences, partial(_of_type, Sentence)),
     "cws": _Method(("synonyms", "join", "cut"), 0.3, _alter_words, _words),
@@ -168,22 +230,21 @@ OPERATIONS = {task: method.operations for task, method in _METHODS.items()}
 
 def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:
     """The arguments of `altered_copies` other than the items that a run asks for, checked, a dict."""
+    synonyms = None
+    if augmentation.synonyms is not None:
+        synonyms = read_synonyms(augmentation.synonyms)
+    elif augmentation.synonym_vectors is not None:
+        synonyms = read_synonym_vectors(augmentation.synonym_vectors)
     arguments = {
         "task": task,
         "copies": augmentation.augment,
         "operations": augmentation.augment_by and [name.strip() for name in augmentation.augment_by.split(",")],
         "share": augmentation.augment_share,
-        "synonyms": _synonyms(augmentation),
+        "synonyms": synonyms,
         "seed": seed,
     }
     _checked(**arguments)
     return arguments
-
-
-def _synonyms(augmentation: Any) -> Synonyms | None:
-    if augmentation.synonyms is not None:
-        return read_synonyms(augmentation.synonyms)
-    return None if augmentation.synonym_vectors is None else read_synonym_vectors(augmentation.synonym_vectors)
 
 
 def _checked(

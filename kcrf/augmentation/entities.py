@@ -1,7 +1,4 @@
-"""Augmentation of sentences with entities that keeps the labels correct (Dai and Adel 2020).
-
-"An Analysis of Simple Data Augmentation for Named Entity Recognition", https://arxiv.org/abs/2010.11683.
-"""
+"""Augmentation of sentences with entities that keeps the labels correct (Dai and Adel 2020)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,12 +15,7 @@ _CHARACTERS = 0.9  # fraction of the tokens that are one character, where tokens
 
 
 class Segment(NamedTuple):
-    """An entity, or the text between two entities.
-
-    Attributes:
-        label: The type of the entity, or None.
-        pieces: The tokens, a list of `Piece`.
-    """
+    """The tokens of an entity, or with the label None, of the text between two entities."""
 
     label: str | None
     pieces: list
@@ -33,13 +25,7 @@ Segments = list[Segment]
 
 
 class EntityPools:
-    """The entities and tokens of a training set, which can replace each other.
-
-    Attributes:
-        mentions: A dict from types to the different entities of that type, lists of `Piece`.
-        tokens: A dict from tags, such as "O" and "B-PER", to all tokens with that tag.
-        are_characters: Whether nearly all tokens of the sentences are single characters.
-    """
+    """The entities by type, and the tokens by tag such as "B-PER", which can replace each other."""
 
     def __init__(self, sentences: Iterable[Sentence]) -> None:
         mentions, self.tokens = defaultdict(dict), defaultdict(list)

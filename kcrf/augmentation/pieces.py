@@ -10,23 +10,14 @@ from kcrf.readers.word_tokens import token_spans
 
 
 class Piece(NamedTuple):
-    """A word or character of a text.
-
-    Attributes:
-        gap: The white space between the previous piece and this one, or an empty string.
-        text: The word or character.
-    """
+    """A word or character of a text, and the white space between the previous one and this one."""
 
     gap: str
     text: str
 
 
 def pieces_of(text: str, spans: Any = None) -> tuple[list[Piece], str]:
-    """The pieces of a text, and the text after the last piece.
-
-    >>> pieces_of("A cat. ")
-    ([Piece(gap='', text='A'), Piece(gap=' ', text='cat'), Piece(gap='', text='.')], ' ')
-    """
+    """The pieces of a text, and the text after the last piece."""
     spans = token_spans(text).tolist() if spans is None else spans
     ends = [0, *(end for _, end in spans)]
     pieces = [Piece(text[before:start], text[start:end]) for before, (start, end) in zip(ends, spans)]
@@ -44,12 +35,7 @@ def with_texts(pieces: Iterable[Piece], texts: Iterable[str]) -> list[Piece]:
 
 
 def apart(pieces: Sequence[Piece], before: Sequence[Piece]) -> list[Piece]:
-    """Altered pieces with a space between two pieces that would otherwise run together into one word.
-
-    >>> do, not_, miss = pieces_of("don't miss")[0]
-    >>> text_of(apart([miss, not_, do], [do, not_, miss]))
-    " missn't do"
-    """
+    """Altered pieces with a space between two pieces that would otherwise run together into one word."""
     contexts_before, separated = {_context(before, i) for i in range(len(before))}, list(pieces)
     for i, piece in enumerate(separated):
         context = _context(separated, i)
@@ -73,11 +59,7 @@ def gap_between(before: str, after: str) -> str:
 
 
 def group_words(pieces: Sequence[Piece], is_word: Callable[[str], bool], longest: int) -> list[tuple[int, int]]:
-    """Groups adjacent pieces that form a word of a dictionary. The longest match wins.
-
-    >>> group_words(pieces_of("大学生活")[0], {"大学", "生活"}.__contains__, 2)
-    [(0, 2), (2, 4)]
-    """
+    """Groups adjacent pieces that form a word of a dictionary. The longest match wins."""
     groups, start = [], 0
     while start < len(pieces):
         stop = start + 1
@@ -94,11 +76,7 @@ def group_words(pieces: Sequence[Piece], is_word: Callable[[str], bool], longest
 
 
 def choose(random: np.random.Generator, count: int, share: float) -> list[int]:
-    """Random numbers below `count`, each chosen with probability `share`; at least one if `count` is not 0.
-
-    >>> choose(np.random.default_rng(0), 3, 0.0)
-    [0]
-    """
+    """Random numbers below `count`, each chosen with probability `share`; at least one if `count` is not 0."""
     drawn = np.flatnonzero(random.random(count) < share).tolist()
     return drawn or ([int(random.integers(count))] if count else [])
 

@@ -7,16 +7,13 @@ from os import PathLike
 import numpy as np
 
 from kcrf.corpora import read_lines
-from kcrf.readers.vector_files import read_vectors
+from kcrf.readers.vectors import read_vectors
 
 _NEAREST, _LEAST_SIMILARITY = 10, 0.6  # number and cosine of the neighbors that count as synonyms
 
 
 class Synonyms:
-    """Words that can replace a word.
-
-    Args:
-        groups: A list of groups of synonyms. A word may be in several groups.
+    """Words that can replace a word, from groups of synonyms. A word may be in several groups.
 
     >>> synonyms = Synonyms([["big", "large"], ["big", "grown-up"]])
     >>> synonyms.of("big"), synonyms.of("Large"), synonyms.of("small")
@@ -73,18 +70,10 @@ class _NearestNeighbors(Synonyms):
 def read_synonyms(path: str | PathLike[str]) -> Synonyms:
     """Reads a dictionary of synonyms with one group of synonyms per line.
 
-    If a line contains a tab, its words are separated by tabs and may contain spaces; otherwise they are separated by
-    spaces. Lines of HIT's Cilin (同义词词林) begin with a code: lines whose code ends in = are groups of synonyms,
-    other lines with a code are skipped.
-
-    Args:
-        path: A UTF-8 file.
-
-    Returns:
-        `Synonyms`.
+    If a line contains a tab, its words are separated by tabs and may contain spaces. In HIT's Cilin (同义词词林), lines
+    begin with a code: lines whose code ends in = are groups of synonyms, other lines with a code are skipped.
 
     Raises:
-        FileNotFoundError: There is no such file.
         ValueError: No line has two words.
     """
     groups = []
@@ -99,9 +88,5 @@ def read_synonyms(path: str | PathLike[str]) -> Synonyms:
 
 
 def read_synonym_vectors(path: str | PathLike[str], most: int = 200_000) -> Synonyms:
-    """Reads word vectors; the nearest neighbors of a word count as its synonyms.
-
-    These are up to ten words with a cosine of at least 0.6. Word vectors also place antonyms close to each other, such
-    as good and bad. If there is a dictionary of synonyms, prefer `read_synonyms`.
-    """
+    """Reads word vectors: up to ten neighbors with a cosine of at least 0.6 are synonyms, antonyms among them."""
     return _NearestNeighbors(*read_vectors(path, max_words=most))

@@ -12,8 +12,6 @@ from kcrf.corpora.lines import decode_lines
 def back_translate(examples: Sequence[Example], command: str) -> list[list[Example]]:
     """Paraphrases labeled texts by back-translation (Sennrich et al. 2016, https://arxiv.org/abs/1511.06709).
 
-    Translating a text into another language and back gives a text with the same meaning in other words.
-
     >>> from kcrf.corpora import Example
     >>> back_translate([Example("a fine film", "good")], "sed s/fine/good/")
     [[Example(text='a good film', label='good', text_b=None, source='')]]

@@ -34,8 +34,9 @@ def run(options: Namespace) -> None:
     with checked_input(options) as lines:
         from kcrf.corpora.tables import iterate_texts
 
-        pairs = options.opened.read_config().config.facts.pairs
-        texts = iterate_texts(lines, options.file or "<stdin>", options.input, fields, pairs)
+        config = options.opened.read_config().config
+        name, pairs, labels = options.file or "<stdin>", config.facts.pairs, config.data.labels
+        texts = iterate_texts(lines, name, options.input, fields, pairs, labels)
         write_results(lines, texts, _classifying, options, "texts")
 
 

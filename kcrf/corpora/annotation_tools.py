@@ -8,15 +8,7 @@ from kcrf.files import json_line
 
 
 class PreAnnotation(NamedTuple):
-    """A text and what a model predicts for it.
-
-    Attributes:
-        text: The text.
-        spans: A list of `(start, end, label)`, in characters.
-        labels: The labels of the text as a whole.
-        uncertainty: How uncertain the model is.
-        text_b: The second text of a pair, or None.
-    """
+    """A text and the prediction of a model: spans `(start, end, label)` in characters, or labels of the whole text."""
 
     text: str
     spans: Sequence[tuple[int, int, str]]
@@ -26,13 +18,7 @@ class PreAnnotation(NamedTuple):
 
 
 def doccano_line(item: PreAnnotation) -> str:
-    """A line of the JSONL that doccano imports, for projects of sequence labeling or of text classification.
-
-    doccano counts offsets in UTF-16 code units.
-
-    >>> doccano_line(PreAnnotation("😀李雷", [(1, 3, "PER")], [], 0.5))
-    '{"text": "😀李雷", "label": [[2, 4, "PER"]], "uncertainty": 0.5}'
-    """
+    """A line of the JSONL that doccano imports. doccano counts offsets in UTF-16 code units."""
     spans: list[Any] = [
         [to_utf16(item.text, start), to_utf16(item.text, end), label] for start, end, label in item.spans
     ]
@@ -40,10 +26,8 @@ def doccano_line(item: PreAnnotation) -> str:
 
 
 def label_studio_task(item: PreAnnotation, confidence: float) -> str:
-    """A task that Label Studio imports, as a JSON object on one line; a file has an array of tasks.
-
-    The predictions are those of the tags `<Text name="text" value="$text"/>` and, for spans, `<Labels name="label"
-    toName="text">`, for labels `<Choices name="label" toName="text">`.
+    """A task that Label Studio imports, with the tags `<Text name="text" value="$text"/>` and `<Labels>` or `<Choices
+    name="label" toName="text">`, as a JSON object on one line. A file has an array of tasks.
     """
     values: list[tuple[str, dict[str, Any]]] = [
         ("labels", {"start": start, "end": end, "text": item.text[start:end], "labels": [label]})

@@ -20,10 +20,7 @@ def is_standoff(path: FilePath, lines: Sequence[str]) -> bool:
 
 
 def read_standoff(path: FilePath, lines: Sequence[str]) -> list[tuple[int, str, list[Any]]]:
-    """`(line number, text, spans)` for each line of the text in `x.txt`. A line break in an entity is kept.
-
-    Relations, events, attributes and notes are not read.
-    """
+    """`(line number, text, spans)` for each line of the text in `x.txt`. Relations, events, and notes are not read."""
     text_path = Path(path).with_suffix(".txt")
     if not text_path.exists():
         raise FileNotFoundError(f"{path}: needs its text in {text_path}. Received: no such file")

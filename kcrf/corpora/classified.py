@@ -1,12 +1,8 @@
-"""Reads texts, or pairs of texts, with a label: tables with tabs or commas, and JSON lines.
-
-text<TAB>label                      two columns; three are a pair of texts and its label
-sentence1,sentence2,label           a first line with such names, in any order, with other columns among them
-{"text": ..., "text_b": ..., "label": ...}
-"""
+"""Reads texts, or pairs of texts, with a label: tables with tabs or commas, and JSON lines."""
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -25,6 +21,7 @@ from kcrf.corpora.tables import (
     check_once,
     check_width,
     named_columns,
+    separator_of,
     table_cells,
     usual_columns,
     usual_members,
@@ -37,16 +34,13 @@ _ENOUGH_LABELS = 10  # in this many lines, the label of the first is expected to
 
 @dataclass(frozen=True)
 class Example:
-    """A text, or a pair of texts, with its label.
+    """A text, or a pair of texts, with its label. Neither may be blank.
 
     Attributes:
-        text: A string that is not empty or white space.
+        text: A string.
         label: The label, a string, or for regression a number or a string with a number.
         text_b: The second text of a pair, or None. Defaults to None.
         source: The origin for error messages, such as "path:line". Defaults to "".
-
-    Raises:
-        ValueError: A text is not a string or is blank, or the label is blank, None or NaN.
     """
 
     text: str
@@ -81,10 +75,8 @@ def classified_line(text: str, text_b: str | None, **members: Any) -> str:
 def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | None = None) -> list[Example]:
     """Reads texts, or pairs of texts, with a label.
 
-    The first line decides the format. If it begins like a JSON object or array, the file is JSON; exports of doccano,
-    Label Studio and Prodigy are recognized. If it contains a tab, the file has columns between tabs, and quotes have no
-    meaning, as in GLUE. Otherwise the file has comma-separated values, and a quoted value may contain commas and line
-    ends. Blank lines are skipped.
+    The format is recognized: JSON, exports of annotation tools, columns between tabs, where quotes have no meaning (as
+    in GLUE), or comma-separated values. Blank lines are skipped.
 
     Args:
         path: A UTF-8 file.
@@ -138,13 +130,18 @@ def read_all_classified(path: FilePath, fields: Sequence[str | int] | None = Non
     elif begins_json(lines):
         rows = _rows_of_json(path, json_objects(path, lines), names)
     else:
-        rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), names)
+        rows = _rows_of_table(path, table_cells(path, lines, separator_of(first)), names)
     examples = []
     for number, *texts, label in rows:
         text_b = texts[1] if len(texts) > 1 else None
         examples.append(Example(texts[0], label.strip(), text_b, f"{path}:{number}"))
     if not examples:
         raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
+    labels = {example.label for example in examples}
+    for example in examples:
+        parts = re.split(r"\s*[,;|]\s*", example.label)
+        if len(parts) > 1 and labels.issuperset(parts):
+            raise ValueError(f"{example.source}: needs one label. Received: {example.label!r}, which joins several")
     return examples
 
 
@@ -184,10 +181,7 @@ def _rows_of_table(
 def _has_names_after_all(
     path: object, number: int, head: Sequence[str], rows: Sequence[tuple[int, list[str]]], column: int
 ) -> bool:
-    """Whether the first line, of a file read by numbers of columns, calls the label "label", as no other line does.
-
-    Says so where the label of the first line is another word that no other line has.
-    """
+    """Whether the first line, of a file read by numbers of columns, calls the label "label", as no other line does."""
     labels = {cells[column].strip() for _, cells in rows if len(cells) > column}
     if not labels or len(head) <= column or head[column] in labels:
         return False
@@ -294,11 +288,7 @@ def as_number(label: Any) -> float | None:
 
 
 def have_decimals(labels: Iterable[Any]) -> bool:
-    """Whether all labels are numbers, and some of them not whole: then they are no names of classes.
-
-    >>> have_decimals(["1", "2.5"]), have_decimals(["1", "0"]), have_decimals(["2.5", "good"])
-    (True, False, False)
-    """
+    """Whether all labels are numbers, and some of them not whole: then they are no names of classes."""
     numbers = list(map(as_number, labels))
     return None not in numbers and any(number != round(number) for number in numbers if number is not None)
 
@@ -316,11 +306,7 @@ def check_spellings(examples: Iterable[Example]) -> None:
 
 
 def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Labels in their order, a tuple: numbers by their value, else as strings.
-
-    >>> sorted_labels({"10", "9"}), sorted_labels({"b", "10", "9"})
-    (('9', '10'), ('10', '9', 'b'))
-    """
+    """Labels in their order: numbers by their value, as 9, 10; else as strings, as 10, 9, b."""
     are_numbers = all(as_number(label) is not None for label in labels)
     return tuple(sorted(labels, key=float if are_numbers else str))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kcrf.corpora.characters import CJK
+from kcrf.corpora.lines import CJK
 from kcrf.progress_bars import print_note
 
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
@@ -34,13 +34,9 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """The sentences of a file of columns.
+    """The sentences of a file of columns, none of them empty.
 
-    Attributes:
-        sentences: The rows of each sentence. No sentence is empty.
-        token: The index of the column with the tokens: 1 if the first one counts the tokens of each sentence, else 0.
-        width: The number of columns of most rows.
-        is_conllu: Whether the format is CoNLL-U.
+    `token` is the column with the tokens: 1 if the first one counts them, else 0. Most rows have `width` columns.
     """
 
     sentences: list[list[Row]]
@@ -55,12 +51,10 @@ class Columns:
 
 
 def split_columns(path: object, lines: Iterable[str], column: int | str = -1) -> Columns:
-    """Splits lines into sentences of columns.
+    """Splits lines into sentences of columns, between tabs in lines with a tab, else between spaces.
 
-    Columns are separated by tabs in lines with a tab, else by spaces. A line that begins with `-DOCSTART-` ends a
-    sentence. Some lines are no tokens: names of columns, which a note mentions; the ranges (3-4) and empty nodes (3.1)
-    of CoNLL-U in a column that counts tokens; and comments. A comment begins with `#` and white space before the first
-    token of a sentence. If it has the usual number of columns and the tag of another line, it is a token.
+    Some lines are no tokens: `-DOCSTART-`; names of columns; the ranges (3-4) and empty nodes (3.1) of CoNLL-U; and
+    comments, which begin with `#` and white space before the first token of a sentence, unless they look like a token.
     """
     lines = list(lines)
     if is_conllu(lines):
@@ -93,11 +87,7 @@ def is_conllu(lines: Sequence[str]) -> bool:
 
 
 def begin_columns(lines: Sequence[str]) -> bool | None:
-    """Whether the first lines of what should be text are columns; None if the next line must tell.
-
-    >>> begin_columns(["-DOCSTART- O"]), begin_columns(["Kim B-PER"]), begin_columns(["Kim B-PER", "Lee I-PER"])
-    (True, None, True)
-    """
+    """Whether the first lines of what should be text are columns; None if the next line must tell."""
     rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     if not rows:
         return None if len(lines) < _MOST_COMMENTS and any(line.startswith("# ") for line in lines) else False
@@ -189,10 +179,7 @@ def _are_of_entities(values: Iterable[str]) -> bool:
 
 
 def note_fuller_column(path: object, rows: Sequence[Sequence[str]], column: int) -> None:
-    """Prints a note if another column has more entities of the same types.
-
-    In GermEval, the outer entities are in another column than the nested ones.
-    """
+    """Prints a note if another column has more entities of the same types: in GermEval, the outer ones."""
     rows = [cells for cells in rows if len(cells) > column]
     tags = {i: [cells[i] for cells in rows] for i in range(1, min(map(len, rows), default=0))}
     tagged = {i: [tag[2:] for tag in tags[i] if tag != "O"] for i in tags if _are_of_entities(set(tags[i]))}

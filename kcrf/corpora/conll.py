@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kcrf.corpora.brat import is_standoff
-from kcrf.corpora.characters import CJK
 from kcrf.corpora.columns import (
     ENTITY_TAG,
     check_are_tokens,
@@ -20,11 +19,11 @@ from kcrf.corpora.columns import (
     split_columns,
 )
 from kcrf.corpora.json_objects import begins_json
-from kcrf.corpora.lines import FilePath, read_corpus_lines
+from kcrf.corpora.lines import CJK, FilePath, read_corpus_lines
 from kcrf.corpora.sentences import UNKNOWN, Sentence, known_runs, unknown_parts
 from kcrf.progress_bars import print_note
 from kcrf.tags import TagScheme, bio, bioes
-from kcrf.tags.check import violation_in_words
+from kcrf.tags.scheme import violation_in_words
 
 Rows = list[tuple[int, str, str]]  # line number, token, tag
 
@@ -33,7 +32,7 @@ _AS_BIO, _AS_BIOES = str.maketrans("EMLSU", "IIIBB"), str.maketrans("MLU", "IES"
 _ORDINALS = ("first", "second")
 _NEARLY_ALL = 0.99  # fraction of the tokens that end in their position
 _BEGUN = 0.9  # fraction of the sentences that begin at the begin of a word
-_CHARACTERS = 0.9  # fraction of the words that are one character, in a file of characters
+_CHARACTERS, _CHINESE = 0.9, 0.7  # fraction of the words that are one character, in a file of characters
 _MOST_ODD = 0.001  # fraction of the tags that may break their scheme without `repair`
 _NEEDED_TAG = "O or a tag like B-PER, with one of BIESMLU"
 _HINT = "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens"
@@ -48,28 +47,19 @@ def read_conll(
     """Reads entities from CoNLL columns.
 
     Columns are separated by tabs in lines with a tab, else by spaces. The token is the first column, or the second if
-    the first column counts the tokens of each sentence, as in GermEval. Between tabs, a token may contain spaces. Lines
-    that begin with `-DOCSTART-` end a sentence. A line that begins with `#` and white space before the first token of a
-    sentence is a comment, unless it has a tag and the usual number of columns.
-
-    The scheme is recognized from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES; O is outside.
-
-    The tags `?` and `-1` mean that the tag of a token is unknown: the token is in `unknown` of its sentence. The tokens
-    of an entity whose beginning is unknown, as in `? I-PER`, are unknown, too. An entity ends before a `?`, unless the
-    scheme marks the ends of entities and the end of this entity is not marked.
+    the first counts the tokens. Lines with `-DOCSTART-`, comments and the names of columns are skipped. The scheme is
+    recognized from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES. The tags `?` and `-1` are unknown.
 
     The tokens are joined to a text: without spaces if nearly all are one character, or next to a Chinese or Japanese
-    character, else with one space. If nearly every token ends in its position in the word, the numbers are removed
-    (科0 技1, as in Weibo NER).
+    character, else with one space. Positions after nearly all tokens (科0 技1, as in Weibo NER) are removed.
 
     Args:
         path: A UTF-8 file.
         column: The index of the column with the tags. Negative indices count from the last column. Defaults to -1.
         repair: Whether to read tags that break the scheme as conlleval does: an entity begins at an I- that continues
-            no entity, and ends where its tags end. Other spellings (`b-PER`, `B_PER`) are read as B-PER. If at most one
-            tag in a thousand is unknown or missing, such tags are O, and a note on standard error names their lines.
-            Defaults to False: tags in a wrong order are repaired if they are fewer than one in a thousand, which a note
-            says. All other violations are errors.
+            no entity. Other spellings (`b-PER`, `B_PER`) are read as B-PER. If at most one tag in a thousand is no tag
+            or missing, such tags are O. Defaults to False: only tags in a wrong order are repaired, if they are fewer
+            than one in a thousand. A note on standard error names the lines.
         lines: The lines of the file, if they have been read before. Defaults to None.
 
     Returns:
@@ -77,8 +67,7 @@ def read_conll(
 
     Raises:
         FileNotFoundError: The file does not exist.
-        ValueError: The file is not UTF-8, has no sentence or is segmented text; or, without `repair`, a line lacks
-            columns or has an invalid tag, or too many tags break the scheme. Names the line.
+        ValueError: The file is not UTF-8, has no sentence, lacks columns, or breaks the scheme. Names the line.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".conll", encoding="utf-8") as file:
@@ -131,7 +120,8 @@ def _read_rows(path: Any, lines: Sequence[str], column: int, repair: bool) -> li
                 raise ValueError(f"{path}:{number}: needs {needed}. Received: {lines[number - 1]!r}")
             tag = cells[column] if -len(cells) < column < len(cells) else ""
             if not repair and not _is_tag(tag):
-                hint = other_column(rows, column % width)
+                hint = "; `repair=True` reads other spellings" if _is_tag(_respelled(tag)) else ""
+                hint = hint or other_column(rows, column % width)
                 raise ValueError(f"{path}:{number}: needs {_NEEDED_TAG}. Received: {tag!r}{hint}")
             if cells[token:] and cells[token]:
                 check_one_tag(path, number, cells[token], tag)
@@ -165,11 +155,7 @@ def _checked(path: Any, sentences: Sequence[Rows], repair: bool) -> Sequence[Row
 
 
 def _respelled(tag: str) -> str:
-    """A tag in the usual spelling.
-
-    >>> _respelled("b_LOC"), _respelled("I:PER"), _respelled("o"), _respelled("PER")
-    ('B-LOC', 'I-PER', 'O', 'PER')
-    """
+    """A tag in the usual spelling: B-LOC for b_LOC, I-PER for I:PER, O for o."""
     match = _ODD_SPELLING.fullmatch(tag)
     return f"{match[1].upper()}-{match[2]}" if match else "O" if tag in ("o", "0") else tag
 
@@ -215,7 +201,11 @@ def _entities(path: Any, sentences: Sequence[Rows], repair: bool) -> list[list[A
 
 
 def _check_types(path: Any, sentences: Sequence[Rows], types: Sequence[str]) -> None:
-    """Refuses a type that joins others, as in B-PER|B-LOC, or a#b beside a and b."""
+    """Refuses types that are tags, and a type that joins others, as in B-PER|B-LOC, or a#b beside a and b."""
+    try:
+        bio(types)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     for kind in types:
         parts = _JOINED_TYPES.split(kind)
         if len(parts) > 1 and ({*parts} <= {*types} or _JOINED_TAGS.search(kind)):
@@ -224,13 +214,8 @@ def _check_types(path: Any, sentences: Sequence[Rows], types: Sequence[str]) -> 
 
 
 class _Reading(NamedTuple):
-    """The tags of a file, read by one scheme.
-
-    Attributes:
-        scheme: A `TagScheme`.
-        tags: The numbers of the tags of each sentence.
-        broken: The results of `TagScheme.violations`, each after the rows of its sentence.
-        odd: The numbers of the lines whose tag belongs to another scheme or is broken.
+    """The numbers of the tags of each sentence, by one scheme. `broken` has the violations, each after the rows of its
+    sentence; `odd` the numbers of the lines whose tag belongs to another scheme or is broken.
     """
 
     scheme: TagScheme
@@ -253,10 +238,7 @@ def _reading(sentences: Sequence[Rows], types: Sequence[str], letters: set[str])
 
 
 def _letters(path: Any, sentences: Sequence[Rows], repair: bool) -> list[set[str]]:
-    """The first letters of the schemes that all tags but a few may be of, a list of sets.
-
-    Without `repair`, tags that are of no scheme are refused.
-    """
+    """The first letters of the schemes that all tags but a few may be of. Without `repair`, there must be one."""
     tagged = [(number, tag) for rows in sentences for number, _, tag in rows if tag != "O"]
     counts, candidates = Counter(tag[0] for _, tag in tagged), []
     for letters in _SCHEMES.values():
@@ -305,11 +287,7 @@ def _check_order(path: Any, sentences: Sequence[Rows], reading: _Reading) -> Non
 
 
 def _some(numbers: Sequence[int], most: int = 10) -> str:
-    """Line numbers for a message.
-
-    >>> _some([3, 5, 8], most=2)
-    '3, 5 and 1 more'
-    """
+    """Line numbers for a message, such as 3, 5 and 1 more."""
     shown = ", ".join(map(str, numbers[:most]))
     return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
 
@@ -330,7 +308,7 @@ def _are_characters(tokens: Sequence[str]) -> bool:
     words = [token for token in tokens if token.isalnum()] or tokens
     chinese = [token for token in words if CJK.match(token)]
     others = [token for token in words if not CJK.match(token)]
-    fractions = ((chinese, _CHARACTERS), (others, 0.5 if chinese else _CHARACTERS))
+    fractions = ((chinese, _CHINESE), (others, 0.5 if chinese else _CHARACTERS))
     return all(sum(len(token) == 1 for token in part) >= fraction * len(part) for part, fraction in fractions)
 
 
@@ -344,11 +322,7 @@ def _sentence(tokens: Sequence[str], spans: Iterable[Any], unknown: Iterable[Any
 
 
 def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, list[tuple[int, int]]]:
-    """Joins tokens to a text: with spaces unless next to CJK characters, or without any if `join_all` is true.
-
-    >>> join_tokens(["Kim", "in", "上", "海"])
-    ('Kim in上海', [(0, 3), (4, 6), (6, 7), (7, 8)])
-    """
+    """Joins tokens to a text: with spaces unless next to CJK characters, or without any if `join_all` is true."""
     parts, extents, end, last = [], [], 0, ""
     for token in tokens:
         if last and not join_all and not CJK.match(last) and not CJK.match(token):
@@ -361,11 +335,7 @@ def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, lis
 
 
 def read_conll_tokens(lines: Iterable[str], name: str = "<stdin>") -> list[Sentence]:
-    """The sentences of CoNLL columns without their tags, to be tagged.
-
-    >>> [sentence.text for sentence in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])]
-    ['Kim slept', 'Yes']
-    """
+    """The sentences of CoNLL columns without their tags, to be tagged."""
     columns = split_columns(name, lines)
     sentences = [
         [(number, cells[columns.token], "O") for number, cells in rows if "".join(cells[columns.token :][:1])]
@@ -375,13 +345,7 @@ def read_conll_tokens(lines: Iterable[str], name: str = "<stdin>") -> list[Sente
 
 
 def conll_lines(sentence: Sentence) -> list[str]:
-    """The CoNLL lines of a `Sentence`, without line ends: a token, a tab and its BIO tag; the last line is empty.
-
-    The tag of a token that touches an unknown part is `?`.
-
-    >>> conll_lines(Sentence("Kim slept", [(0, 3, "PER")], [(0, 3), (4, 9)]))
-    ['Kim\\tB-PER', 'slept\\tO', '']
-    """
+    """The CoNLL lines of a `Sentence`: a token, a tab and its BIO tag, `?` if it touches an unknown part; "" last."""
     tags = ["O"] * len(sentence.tokens)
     for start, end, label in sentence.spans:
         inside = [i for i, (a, b) in enumerate(sentence.tokens) if start <= a and b <= end]

@@ -5,25 +5,19 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
-from kcrf.corpora.characters import WITHOUT_SPACES
 from kcrf.corpora.columns import ENTITY_TAG
-from kcrf.corpora.lines import read_lines
+from kcrf.corpora.lines import WITHOUT_SPACES, read_lines
 from kcrf.corpora.sentences import Sentence, outside_spans
 
 # Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
 _NO_BORDERS = re.compile(rf"[{WITHOUT_SPACES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
 _OTHER_SEPARATOR = re.compile(  # JSON, or a sign between a word and its count
-    r"\s*[\[{].*[:\"]|\s*[^\s,|;]+\s*[,|;]\s*(?:\d+|[a-z]+)\s*(?:[,|;]|$)"
+    r"\s*[\[{].*[:\"]|\s*[^\s,|;，、]+\s*[,|;，、]\s*\S"
 )
 
 
 def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
-    """Reads a dictionary of names: a name, a tab and its entity type on each line.
-
-    Blank lines are skipped. White space around a name or a type is removed; a name may have spaces inside.
-
-    Args:
-        path: A UTF-8 file.
+    """Reads a dictionary of names: a name, a tab and its entity type on each line. Blank lines are skipped.
 
     Returns:
         A dict from names to types; None for a name that stands there with several types.
@@ -60,14 +54,8 @@ def label_with_names(
     Args:
         texts: Strings.
         names: A mapping from names to entity types, as `read_names` returns it.
-        unmarked: The tags of text outside of names. "unknown": the text may have entities that the dictionary lacks.
-            "outside": it has none. Defaults to "unknown".
-
-    Returns:
-        A list of `Sentence`s.
-
-    Raises:
-        ValueError: A name is empty, or `unmarked` is neither.
+        unmarked: Whether text outside of names may have entities that the dictionary lacks: "unknown" (the default) or
+            "outside".
 
     >>> label_with_names(["李雷在上海"], {"上海": "LOC"})[0].unknown
     [(0, 3)]
@@ -87,20 +75,16 @@ def _labeled(text: str, names: Mapping[str, str | None], lengths: Mapping[str, l
     """The `Sentence` of a text with the longest name at each position. Tags of a name without a type are unknown."""
     names_in_text, start = [], 0
     while start < len(text):
-        fits = (start + n for n in lengths.get(text[start], ()) if _is_name(text, start, start + n, names))
-        end = next(fits, None)
+        ends = [
+            start + n for n in lengths.get(text[start], ()) if start + n <= len(text) and not _inside_word(text, start)
+        ]
+        end = next((end for end in ends if text[start:end] in names and not _inside_word(text, end)), None)
         names_in_text += [] if end is None else [(start, end, names[text[start:end]])]
         start = start + 1 if end is None else end
     spans = [span for span in names_in_text if span[2] is not None]
     ambiguous = [span[:2] for span in names_in_text if span[2] is None]
     whole = [(0, len(text))] if text else []
     return Sentence(text, spans, [], outside_spans(spans, whole) if unmarked == "unknown" else ambiguous)
-
-
-def _is_name(text: str, start: int, end: int, names: Mapping[str, str | None]) -> bool:
-    return (
-        end <= len(text) and text[start:end] in names and not _inside_word(text, start) and not _inside_word(text, end)
-    )
 
 
 def _inside_word(text: str, border: int) -> bool:
@@ -119,11 +103,7 @@ def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
 
 
 def read_user_dictionary(path: str | PathLike[str]) -> dict[str, tuple[int | None, str | None]]:
-    """Reads a user dictionary: a word per line, optionally followed by its count, its word class, or both.
-
-    They are separated by white space, as in jieba's user dictionaries. Empty lines are skipped. If a word occurs twice,
-    the last line is used.
-    """
+    """Reads a user dictionary as jieba has it: a word per line, which its count, its word class, or both may follow."""
     words: dict[str, tuple[int | None, str | None]] = {}
     lines = read_lines(path)
     others = [number for number, line in enumerate(lines, 1) if _OTHER_SEPARATOR.match(line)]

@@ -26,14 +26,10 @@ _GIT_DIGITS = 40
 
 @dataclass(frozen=True)
 class PublicCorpus:
-    """A corpus published by others.
+    """A corpus published by others: its content and terms, and the address of its folder.
 
-    Attributes:
-        summary: Its content, and the terms that its publishers state.
-        url: The address of its folder.
-        files: A line for each file: its path below the address, its digest and, if it is saved under another name,
-            this name. The digest is a SHA-256 in hexadecimal or, of 40 digits, the id that git gives to the contents:
-            the SHA-1 of `blob <bytes>`, a zero byte and the contents.
+    `files` has a line for each file: its path below the address, its SHA-256 (or with 40 digits, the id of git for its
+    contents), and the name under which it is saved, if it is another one.
     """
 
     summary: str
@@ -98,10 +94,6 @@ def download(name: str, directory: str | PathLike[str]) -> list[Path]:
     Raises:
         ValueError: There is no such corpus, or a file, downloaded or existing, has a wrong checksum.
         ConnectionError: A file could not be downloaded completely. No part of it is kept.
-
-    >>> download("treebank", "corpora")
-    Traceback (most recent call last):
-    ValueError: `download` knows sighan2005, weibo, wnut17. Received: name='treebank'
     """
     if name not in CORPORA:
         raise ValueError(f"`download` knows {', '.join(sorted(CORPORA))}. Received: name={name!r}")
@@ -160,21 +152,15 @@ class Corpus:
 
 
 def load_mini(task: str = "cws") -> Corpus:
-    """Reads a built-in corpus of Chinese sentences, written for this project.
+    """Reads a built-in corpus of Chinese sentences, written for this project, as a `Corpus`.
 
     Args:
         task: "cws", 1,311 sentences segmented by the PKU conventions of 1998, or "ner", 520 sentences with people
             (PER), places (LOC) and organizations (ORG). Defaults to "cws".
 
-    Returns:
-        A `Corpus` of lists of words, or of `Sentence`s.
-
     >>> corpus = load_mini()
     >>> len(corpus.train), len(corpus.valid), len(corpus.test)
     (1053, 129, 129)
-    >>> from kcrf.corpora import entity_types
-    >>> entity_types(load_mini("ner").train)
-    ('LOC', 'ORG', 'PER')
     """
     readers: dict[str, tuple[Callable[[Path], Any], str]]
     readers = {"cws": (read_segmented, "mini"), "ner": (read_conll, "mini_ner")}

@@ -1,9 +1,7 @@
 """Reads texts with entities, and writes them as JSON lines, the format of `kcrf tag`.
 
-One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Offsets count
-characters. Entities may have more members: their text, which must be the text at their offsets, or a confidence. The
-member "unknown", a list of [start, end], marks text with unknown labels; true means all text outside of the entities.
-Other formats are read, too; see `json_formats` and `line_formats`.
+{"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. The member "unknown", a list of
+[start, end], marks text with unknown labels; true means all text outside of the entities.
 """
 
 from bisect import bisect_left
@@ -40,11 +38,11 @@ def sentence_line(sentence: Sentence) -> str:
 def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = False) -> list[Sentence]:
     """Reads sentences from JSON, from the formats of annotation tools and public corpora, or from CoNLL columns.
 
-    The format is recognized; docs/entities.md lists the formats. Several JSON objects may be in one array, and an
-    object may have several lines. A file `x.ann` of brat has the entities of `x.txt`, each line of which is a sentence.
+    The format is recognized; docs/entities.md lists the formats. White space at the edges of entities is removed, and
+    texts of an export that are not labeled are skipped; a note on standard error counts both.
 
     Args:
-        path: A UTF-8 file, or a folder with `.ann` files of brat.
+        path: A UTF-8 file, or a folder with `.ann` files of brat, each line of whose texts is a sentence.
         column: As for `kcrf.corpora.read_conll`.
         repair: Whether to repair files. For CoNLL, see `kcrf.corpora.read_conll`. For JSON, the longer of two
             overlapping entities is kept, or the first of two with the same length, and a note on standard error counts
@@ -52,13 +50,11 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
             way, and other overlaps are errors.
 
     Returns:
-        A list of `Sentence`s. Blank lines between JSON lines are skipped, and so are texts of an export that are not
-        labeled, which a note on standard error counts. White space at the edges of an entity is removed, and a note on
-        standard error counts such entities.
+        A list of `Sentence`s.
 
     Raises:
         FileNotFoundError: The file does not exist.
-        ValueError: A line is not such an object; an entity is not in the text, or its text differs from the text at its
+        ValueError: The file has another format; an entity is not in the text, or its text differs from the text at its
             offsets; two entities overlap and `repair` is False; or as for `read_conll`. Names the line.
     """
     files = sorted(Path(path).glob("*.ann")) if Path(path).is_dir() else []
@@ -70,7 +66,7 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
         return read_conll(path, column, repair, lines)
     path = Path(path).with_suffix(".txt") if is_standoff(path, lines) else path  # the lines are those of the text
     if items and isinstance(items[0], Tagged):
-        return sentences_of_tags(path, [_rows(item) for item in items if isinstance(item, Tagged)], repair)
+        return sentences_of_tags(path, [_rows(path, *item) for item in items if isinstance(item, Tagged)], repair)
     texts = [item for item in items if isinstance(item, Annotated)]
     if any(text.labels for text in texts) and not any(text.spans for text in texts):
         raise ValueError(f"{path}: needs labels of spans. Received: labels of texts, which --task classify reads")
@@ -79,10 +75,11 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     return [_sentence(path, *row, text.unknown) for row, text in zip(rows, texts, strict=True)]
 
 
-def _rows(item: Tagged) -> list[tuple[int, str, str]]:
-    if len(item.tokens) != len(item.tags):
-        raise ValueError(f"line {item.number}: needs a tag for each token. Received: {item.tokens} with {item.tags}")
-    return [(item.number, token, tag or "?") for token, tag in zip(item.tokens, item.tags, strict=True)]
+def _rows(path: object, number: int, tokens: list[str], tags: list[str | None]) -> list[tuple[int, str, str]]:
+    if len(tokens) != len(tags) or not all(tokens):
+        received = f"{tokens} with the tags {tags}"
+        raise ValueError(f"{path}:{number}: needs a tag for each token, none of them empty. Received: {received}")
+    return [(number, token, tag or "?") for token, tag in zip(tokens, tags, strict=True)]
 
 
 def _apart(path: object, rows: list[Row], repair: bool) -> list[Row]:
@@ -110,11 +107,7 @@ def _apart(path: object, rows: list[Row], repair: bool) -> list[Row]:
 
 def _are_within(text: str, spans: Iterable[Any]) -> bool:
     """Whether all spans are in a text. Those of a text that has others are refused later, with their offsets."""
-    return all(_is_within(text, span) for span in spans)
-
-
-def _is_within(text: str, span: Sequence[Any]) -> bool:
-    return 0 <= span[0] < span[1] <= len(text)
+    return all(0 <= span[0] < span[1] <= len(text) for span in spans)
 
 
 def _overlaps(spans: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

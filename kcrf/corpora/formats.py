@@ -1,10 +1,10 @@
 """The interface of the formats of data files other than columns, segmented text and tables.
 
 A format recognizes a file, and reads texts with spans and labels, or sentences of tokens with tags. A new format is a
-function and a row of a table: `JSON_FORMATS` in `json_formats.py`, or `LINE_FORMATS` in `line_formats.py`.
+function in `json_formats.py` or `line_formats.py`, below a line that adds it to the list of formats there.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,16 +15,7 @@ Span = tuple[int, int, str, str | None]  # start, end, label, its text or None
 
 
 class Annotated(NamedTuple):
-    """A text with its annotations.
-
-    Attributes:
-        number: The line where it begins in its file.
-        text: The text.
-        spans: A sorted list of `(start, end, label, text of the span or None)`, in characters.
-        labels: The labels of the text as a whole.
-        text_b: The second text of a pair, or None.
-        unknown: `(start, end)` of the text whose labels are unknown.
-    """
+    """A text with its annotations. Spans are `(start, end, label, text of the span or None)`, in characters."""
 
     number: int
     text: str
@@ -47,19 +38,17 @@ Item = Annotated | Tagged
 
 @dataclass(frozen=True)
 class Source:
-    """A data file.
-
-    Attributes:
-        path: The file.
-        lines: Its lines.
-        task: The task that reads it: "ner", "pos", "cws" or "classify".
-        objects: Its JSON objects with the numbers of their lines; empty if it is no JSON.
-    """
+    """A data file, its lines, and its JSON objects with the numbers of their lines. `task` reads it."""
 
     path: FilePath
     lines: Sequence[str]
     task: str
     objects: Sequence[tuple[int, dict[str, Any]]] = field(default=(), repr=False)
+
+    @property
+    def first_line(self) -> str:
+        """The first line that is not blank."""
+        return next((line for line in self.lines if line.strip()), "")
 
     @property
     def first(self) -> dict[str, Any]:
@@ -68,21 +57,17 @@ class Source:
         return next((item for item in items if item.get("entities")), items[0] if items else {})
 
 
+Read = Callable[[Source], list[Item]]
+
+
 @dataclass(frozen=True)
 class Format:
-    """A format of data files.
-
-    Attributes:
-        name: What the file contains, for messages.
-        tasks: The tasks that can read it.
-        is_of: Whether a file has the format.
-        read: Reads a file.
-    """
+    """A format of data files: what a file contains, for messages, the tasks that read it, whether a file has it."""
 
     name: str
     tasks: Sequence[str]
     is_of: Callable[[Source], bool]
-    read: Callable[[Source], list[Item]]
+    read: Read
 
 
 def note(path: object, text: str, count: int) -> None:
@@ -105,15 +90,3 @@ def span(start: Any, end: Any, label: Any, text: Any = None) -> Span:
     if not isinstance(label, str) or not label.isprintable() or not label:
         raise TypeError("a label must be text that can be printed, and not empty")
     return start, end, label, text if isinstance(text, str) else None
-
-
-def triple(value: Any) -> Span:
-    """The span of `[start, end, label]`."""
-    if not isinstance(value, list) or len(value) != 3:
-        raise TypeError("an entity must be an object or [start, end, label]")
-    return span(*value)
-
-
-def in_order(spans: Iterable[Span]) -> list[Span]:
-    """The spans sorted by their places."""
-    return sorted(spans, key=lambda span: span[:2])

@@ -1,43 +1,54 @@
-"""The formats of lines: two functions for each, and a row of the table at the end."""
+"""The formats of lines: for each, a function that reads a file, below a line that recognizes it."""
 
 import html
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from kcrf.corpora.brat import is_standoff, read_standoff
-from kcrf.corpora.columns import ENTITY_TAG, is_conllu, split_columns
+from kcrf.corpora.columns import ENTITY_TAG, Columns, is_conllu, split_columns
 from kcrf.corpora.conll import join_tokens
-from kcrf.corpora.formats import Annotated, Format, Item, Source, Tagged, in_order, note, span
+from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
-from kcrf.corpora.tables import table_cells
+from kcrf.corpora.tables import separator_of, table_cells
 from kcrf.corpora.word_classes import class_sign, split_class
 
-
-def _first(source: Source) -> str:
-    """The first line that is not blank."""
-    return next((line for line in source.lines if line.strip()), "")
+LINE_FORMATS: list[Format] = []  # the first one that recognizes a file reads it
 
 
-def _sentence(number: int, tokens: Sequence[str], labels: Sequence[str | None]) -> Annotated:
-    """Joins tokens to a text. Tokens with a label are spans."""
-    text, extents = join_tokens(tokens)
-    spans = [span(*extent, label) for extent, label in zip(extents, labels, strict=True) if label is not None]
-    return Annotated(number, text, spans)
+def _lines(name: str, tasks: Sequence[str], is_of: Callable[[Source], Any]) -> Callable[[Read], Read]:
+    """Adds the format of the files that a function reads."""
+
+    def add(read: Read) -> Read:
+        LINE_FORMATS.append(Format(name, tasks, lambda source: bool(is_of(source)), read))
+        return read
+
+    return add
+
+
+def _span(source: Source, number: int, *values: Any) -> Span:
+    """A span that a line has."""
+    try:
+        return span(*values)
+    except TypeError as error:
+        raise ValueError(f"{source.path}:{number}: {error}. Received: {values}") from None
 
 
 # -- entities in texts
 
 
+@_lines("entities of brat", ("ner",), lambda source: is_standoff(source.path, source.lines))
 def _read_brat(source: Source) -> list[Item]:
     rows = read_standoff(source.path, source.lines)
-    return [Annotated(number, text, [span(*each) for each in spans]) for number, text, spans in rows]
+    return [Annotated(number, text, [_span(source, number, *each) for each in spans]) for number, text, spans in rows]
 
 
 _PUBTATOR = re.compile(r"(\d+)\|([ta])\|(.*)")
 
 
+@_lines("entities of PubTator", ("ner",), lambda source: re.match(r"\d+\|t\|", source.first_line))
 def _read_pubtator(source: Source) -> list[Item]:
     texts: dict[str, Annotated] = {}
     for number, line in enumerate(source.lines, 1):
@@ -47,89 +58,25 @@ def _read_pubtator(source: Source) -> list[Item]:
             text = f"{before.text} {match[3]}" if before else match[3]
             texts[match[1]] = before._replace(text=text) if before else Annotated(number, text, [])
         elif len(cells) >= 5 and cells[0] in texts and cells[1].isdecimal() and cells[2].isdecimal():
-            texts[cells[0]].spans.append(span(int(cells[1]), int(cells[2]), cells[4], cells[3]))
+            texts[cells[0]].spans.append(_span(source, number, int(cells[1]), int(cells[2]), cells[4], cells[3]))
         elif line.strip() and len(cells) < 4:  # relations have four cells
             raise ValueError(f"{source.path}:{number}: needs a line of PubTator. Received: {line[:80]!r}")
-    return [text._replace(spans=in_order(text.spans)) for text in texts.values()]
-
-
-_XML_ENTITY = re.compile(r"<([A-Za-z]\w*)((?: [^<>]*)?)>([^<>]+)</\1>")
-_XML_BLOCK = re.compile(r"</?(?:s|p|sent|sentence|text|doc|document|body|xml)(?: [^<>]*)?/?>", re.IGNORECASE)
-_XML_TYPE = re.compile(r"""(?:type|label|class|cat)=["']?([^"'\s]+)""", re.IGNORECASE)
-
-
-def _is_xml(source: Source) -> bool:
-    if source.task == "classify" or "</" not in "".join(source.lines):
-        return False
-    lines = [_XML_BLOCK.sub("", line) for line in source.lines]
-    return any(map(_XML_ENTITY.search, lines)) and not any("</" in _XML_ENTITY.sub("", line) for line in lines)
-
-
-def _read_xml(source: Source) -> list[Item]:
-    items: list[Item] = []
-    for number, line in enumerate(source.lines, 1):
-        text, spans, end = "", [], 0
-        line = _XML_BLOCK.sub("", line)
-        for match in _XML_ENTITY.finditer(line):
-            text += html.unescape(line[end : match.start()])
-            kind = _XML_TYPE.search(match[2])
-            start, text, end = len(text), text + html.unescape(match[3]), match.end()
-            spans.append(span(start, len(text), kind[1] if kind else match[1]))
-        text += html.unescape(line[end:])
-        items += [Annotated(number, text, spans)] if text.strip() else []
-    return items
-
-
-_PARTS_OF_SPEECH = {"v", "n", "V", "N", "VV", "NN", "VERB", "NOUN"}
-
-
-def _pairs_of_words(source: Source) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """The words and their classes of each line, as in 李雷/nr 在/o."""
-    first = _first(source)
-    if "\t" in first or class_sign(first.split())[1] < len(first.split()):
-        return
-    words = [word for line in source.lines for word in line.split()]
-    sign, count = class_sign(words)
-    if sign is not None and sign not in "(（" and count == len(words):
-        for number, line in enumerate(source.lines, 1):
-            if pairs := [split_class(word, sign) for word in line.split()]:
-                yield number, pairs
-
-
-def _are_classes_of_entities(source: Source) -> bool:
-    """Whether words have the class o, or are tokens with tags, as in 李雷/nr 在/o and 李/B-PER 雷/I-PER 在/O."""
-    classes = {label for _, pairs in _pairs_of_words(source) for _, label in pairs}
-    are_types = source.task == "ner" and bool({"o", "O"} & classes) and not _PARTS_OF_SPEECH & classes
-    return bool(classes - {"o", "O"}) and (are_types or all(map(ENTITY_TAG.fullmatch, classes)))
-
-
-def _read_classes_of_entities(source: Source) -> list[Item]:
-    rows = [
-        Tagged(number, [word for word, _ in pairs], [label for _, label in pairs])
-        for number, pairs in _pairs_of_words(source)
-    ]
-    if all(tag and ENTITY_TAG.fullmatch(tag) for row in rows for tag in row.tags):
-        return list(rows)
-    return [
-        _sentence(row.number, row.tokens, [None if label in ("o", "O") else label for label in row.tags])
-        for row in rows
-    ]
+    return list(texts.values())
 
 
 # -- tables
 
 
 def _cells_of_table(source: Source) -> list[tuple[int, list[str]]]:
-    """The cells of a table between commas, or between tabs if the first line has one."""
-    first = _first(source)
-    rows = table_cells(source.path, source.lines, "\t" in first)
+    rows = table_cells(source.path, source.lines, separator_of(source.first_line))
     return [(number, [cell.strip() for cell in cells]) for number, cells in rows]
 
 
 def _is_label_studio_table(source: Source) -> bool:
-    return "annotation_id" in re.split("[\t,]", _first(source)) and not source.lines[0].startswith("{")
+    return "annotation_id" in re.split("[\t,;]", source.first_line) and not source.lines[0].startswith("{")
 
 
+@_lines("a table of Label Studio", ("ner", "classify"), _is_label_studio_table)
 def _read_label_studio_table(source: Source) -> list[Item]:
     (_, head), *rows = _cells_of_table(source)
     items: list[Item] = []
@@ -150,8 +97,9 @@ _NUMBERED = re.compile(r"(?:sentence:? ?)?\d+|", re.IGNORECASE)
 
 
 def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
-    """The rows of a table between commas whose last column has tags: Kaggle's `Sentence #,Word,POS,Tag`, doccano's."""
-    if "\t" in _first(source) or "," not in _first(source):
+    """The rows of a table whose last column has tags: Kaggle's `Sentence #,Word,POS,Tag`, doccano's."""
+    sign = separator_of(source.first_line)
+    if sign not in source.first_line or sign == "\t" and not source.first_line.lower().startswith("sentence"):
         return []
     try:
         rows = _cells_of_table(source)
@@ -163,6 +111,7 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
     return rows if are_tags and any(cells[-1] != "O" for _, cells in rows) else []
 
 
+@_lines("a table of tokens with entity tags", ("ner",), _tokens_of_table)
 def _read_tokens_of_table(source: Source) -> list[Item]:
     """A sentence ends at an empty line, and where the number in the first of three columns or more changes."""
     rows = _tokens_of_table(source)
@@ -185,6 +134,7 @@ def _read_tokens_of_table(source: Source) -> list[Item]:
 _WEBANNO_TOKEN = re.compile(r"\d+-\d+\t")
 
 
+@_lines("entities of WebAnno", ("ner",), lambda source: source.first_line.startswith("#FORMAT=WebAnno TSV 3"))
 def _read_webanno(source: Source) -> list[Item]:
     """Labels are PER[1], with a number for each entity of several tokens; PER alone is an entity of one token."""
     column, place = 3, 3
@@ -216,61 +166,6 @@ def _read_webanno(source: Source) -> list[Item]:
     return list(items)
 
 
-_ONTONOTES = {  # the types of entities, which tell their column from those of trees and of arguments
-    *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY"),
-    *("ORDINAL", "CARDINAL", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"),
-}
-_BRACKET = re.compile(r"(?:\(([A-Z_]+))?(\*?\)?)")
-
-
-def _ontonotes(source: Source) -> tuple[list[list[list[str]]], list[int], int | None]:
-    """The cells of each sentence, their first lines, and the column with entities in brackets, or None."""
-    lines = ["" if line.startswith(("#begin document", "#end document")) else line for line in source.lines]
-    if "(" not in "".join(lines) or "*" not in "".join(lines):
-        return [], [], None
-    columns = split_columns(source.path, lines)
-    rows = columns.rows
-    if any(len(cells) != columns.width for cells in rows):
-        return [], [], None
-    for place in range(1, columns.width):
-        matches = [_BRACKET.fullmatch(cells[place]) for cells in rows]
-        types = {match[1] for match in matches if match and match[1]}
-        if types and types <= _ONTONOTES and all(match and match[0] for match in matches):
-            sentences = [[row.cells for row in sentence] for sentence in columns.sentences]
-            return sentences, [sentence[0].number for sentence in columns.sentences], place
-    return [], [], None
-
-
-def _read_ontonotes(source: Source) -> list[Item]:
-    sentences, numbers, place = _ontonotes(source)
-    width = max(len(cells) for rows in sentences for cells in rows)
-    token = 3 if width > 4 and all(cells[2].isdecimal() for rows in sentences for cells in rows) else 0
-    items: list[Item] = []
-    for number, rows in zip(numbers, sentences, strict=True):
-        tags: list[str | None] = []
-        label = ""
-        for cells in rows:
-            match = _BRACKET.fullmatch(cells[place or 0])
-            begin, rest = (match[1], match[2]) if match else (None, "")
-            label = begin or label
-            tags.append(f"{'B' if begin else 'I'}-{label}" if label else "O")
-            label = "" if rest.endswith(")") else label
-        items.append(Tagged(number, [cells[token] for cells in rows], tags))
-    return items
-
-
-_MISC = re.compile(r"(?:^|[|\t])(?:NER|NE|ner|Entity|BIO)=(O|[BIESMLU]-[^|]+)")
-
-
-def _read_misc(source: Source) -> list[Item]:
-    """CoNLL-U with tags in MISC, as in NER=B-PER."""
-    items: list[Item] = []
-    for sentence in split_columns(source.path, source.lines).sentences:
-        tags = [match[1] if (match := _MISC.search(row.cells[9])) else "O" for row in sentence]
-        items.append(Tagged(sentence[0].number, [row.cells[1] for row in sentence], list(tags)))
-    return items
-
-
 # -- treebanks
 
 _LEAF = re.compile(r"\(([^\s()]+)\s+([^\s()]+)\)")
@@ -281,6 +176,7 @@ def _are_trees(source: Source) -> bool:
     return text.lstrip().startswith("(") and text.count("(") == text.count(")") and bool(_LEAF.search(text))
 
 
+@_lines("trees in brackets", ("pos", "cws"), _are_trees)
 def _read_trees(source: Source) -> list[Item]:
     """The leaves of trees in brackets, without empty elements. A tree is a sentence."""
     items: list[Item] = []
@@ -296,43 +192,129 @@ def _read_trees(source: Source) -> list[Item]:
     return items
 
 
-_TOKENS = ("pos", "cws")
-LINE_FORMATS = (
-    Format("entities of brat", ("ner",), lambda source: is_standoff(source.path, source.lines), _read_brat),
-    Format(
-        "entities of PubTator", ("ner",), lambda source: bool(re.match(r"\d+\|t\|", _first(source))), _read_pubtator
-    ),
-    Format(
-        "entities of WebAnno",
-        ("ner",),
-        lambda source: _first(source).startswith("#FORMAT=WebAnno TSV 3"),
-        _read_webanno,
-    ),
-    Format("a table of Label Studio", ("ner", "classify"), _is_label_studio_table, _read_label_studio_table),
-    Format(
-        "a table of tokens with entity tags",
-        ("ner",),
-        lambda source: bool(_tokens_of_table(source)),
-        _read_tokens_of_table,
-    ),
-    Format("trees in brackets", _TOKENS, _are_trees, _read_trees),
-    Format("entities in XML", ("ner",), _is_xml, _read_xml),
-    Format(
-        "words with the types of entities",
-        ("ner",),
-        lambda source: source.task != "classify" and _are_classes_of_entities(source),
-        _read_classes_of_entities,
-    ),
-    Format(
-        "columns of OntoNotes",
-        ("ner",),
-        lambda source: source.task == "ner" and _ontonotes(source)[2] is not None,
-        _read_ontonotes,
-    ),
-    Format(
-        "CoNLL-U with entities",
-        ("ner",),
-        lambda source: source.task == "ner" and is_conllu(source.lines) and any(map(_MISC.search, source.lines)),
-        _read_misc,
-    ),
-)
+# -- entities within the text
+
+_XML_ENTITY = re.compile(r"<([A-Za-z]\w*)((?: [^<>]*)?)>([^<>]+)</\1>")
+_XML_BLOCK = re.compile(r"</?(?:s|p|sent|sentence|text|doc|document|body|xml)(?: [^<>]*)?/?>", re.IGNORECASE)
+_XML_TYPE = re.compile(r"""(?:type|label|class|cat)=["']?([^"'\s]+)""", re.IGNORECASE)
+
+
+def _is_xml(source: Source) -> bool:
+    if source.task == "classify" or "</" not in "".join(source.lines):
+        return False
+    lines = [_XML_BLOCK.sub("", line) for line in source.lines]
+    return any(map(_XML_ENTITY.search, lines)) and not any("</" in _XML_ENTITY.sub("", line) for line in lines)
+
+
+@_lines("entities in XML", ("ner",), _is_xml)
+def _read_xml(source: Source) -> list[Item]:
+    items: list[Item] = []
+    for number, line in enumerate(source.lines, 1):
+        text, spans, end = "", [], 0
+        line = _XML_BLOCK.sub("", line)
+        for match in _XML_ENTITY.finditer(line):
+            text += html.unescape(line[end : match.start()])
+            kind = _XML_TYPE.search(match[2])
+            start, text, end = len(text), text + html.unescape(match[3]), match.end()
+            spans.append(_span(source, number, start, len(text), kind[1] if kind else match[1]))
+        text += html.unescape(line[end:])
+        items += [Annotated(number, text, spans)] if text.strip() else []
+    return items
+
+
+_PARTS_OF_SPEECH = {"v", "n", "V", "N", "VV", "NN", "VERB", "NOUN"}
+
+
+def _pairs_of_words(source: Source) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """The words and their classes of each line, as in 李雷/nr 在/o."""
+    first = source.first_line
+    if "\t" in first or class_sign(first.split())[1] < len(first.split()):
+        return
+    words = [word for line in source.lines for word in line.split()]
+    sign, count = class_sign(words)
+    if sign is not None and sign not in "(（" and count == len(words):
+        for number, line in enumerate(source.lines, 1):
+            if pairs := [split_class(word, sign) for word in line.split()]:
+                yield number, pairs
+
+
+def _are_classes_of_entities(source: Source) -> bool:
+    """Whether words have the class o, or are tokens with tags, as in 李雷/nr 在/o and 李/B-PER 雷/I-PER 在/O."""
+    if source.task == "classify":
+        return False
+    classes = {label for _, pairs in _pairs_of_words(source) for _, label in pairs}
+    are_types = source.task == "ner" and bool({"o", "O"} & classes) and not _PARTS_OF_SPEECH & classes
+    return bool(classes - {"o", "O"}) and (are_types or all(map(ENTITY_TAG.fullmatch, classes)))
+
+
+@_lines("words with the types of entities", ("ner",), _are_classes_of_entities)
+def _read_classes_of_entities(source: Source) -> list[Item]:
+    rows = list(_pairs_of_words(source))
+    are_tags = all(ENTITY_TAG.fullmatch(label) for _, pairs in rows for _, label in pairs)
+    items: list[Item] = []
+    for number, pairs in rows:
+        words, labels = [word for word, _ in pairs], [label for _, label in pairs]
+        text, extents = join_tokens(words)
+        marked = [pair for pair in zip(extents, labels, strict=True) if pair[1] not in ("o", "O")]
+        spans = [_span(source, number, *extent, label) for extent, label in marked]
+        items.append(Tagged(number, words, list(labels)) if are_tags else Annotated(number, text, spans))
+    return items
+
+
+# -- columns whose tags are not in the form B-PER, for the task ner alone
+
+_ONTONOTES = {  # the types of entities, which tell their column from those of trees and of arguments
+    *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY"),
+    *("ORDINAL", "CARDINAL", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"),
+}
+_BRACKET = re.compile(r"(?:\(([A-Z_]+))?(\*?\)?)")
+
+
+def _ontonotes(source: Source) -> tuple[Columns, int] | None:
+    """The columns, and the number of the column with entities in brackets."""
+    lines = ["" if line.startswith(("#begin document", "#end document")) else line for line in source.lines]
+    text = "".join(lines) if source.task == "ner" else ""
+    if "(" not in text or "*" not in text:
+        return None
+    columns = split_columns(source.path, lines)
+    is_table = all(len(cells) == columns.width for cells in columns.rows)
+    for place in range(1, columns.width) if is_table else ():
+        matches = [_BRACKET.fullmatch(cells[place]) for cells in columns.rows]
+        types = {match[1] for match in matches if match and match[1]}
+        if types and types <= _ONTONOTES and all(match and match[0] for match in matches):
+            return columns, place
+    return None
+
+
+@_lines("columns of OntoNotes", ("ner",), _ontonotes)
+def _read_ontonotes(source: Source) -> list[Item]:
+    columns, place = _ontonotes(source) or (Columns([], 0, 0), 0)
+    token = 3 if columns.width > 4 and all(cells[2].isdecimal() for cells in columns.rows) else 0
+    items: list[Item] = []
+    for rows in columns.sentences:
+        tags: list[str | None] = []
+        label = ""
+        for _, cells in rows:
+            begin, rest = re.fullmatch(_BRACKET, cells[place]).groups()  # type: ignore[union-attr]  # as found before
+            label = begin or label
+            tags.append(f"{'B' if begin else 'I'}-{label}" if label else "O")
+            label = "" if rest.endswith(")") else label
+        items.append(Tagged(rows[0].number, [row.cells[token] for row in rows], tags))
+    return items
+
+
+_MISC = re.compile(r"(?:^|[|\t])(?:NER|NE|ner|Entity|BIO)=(O|[BIESMLU]-[^|]+)")
+
+
+def _has_entities_in_misc(source: Source) -> bool:
+    return source.task == "ner" and is_conllu(source.lines) and any(map(_MISC.search, source.lines))
+
+
+@_lines("CoNLL-U with entities", ("ner",), _has_entities_in_misc)
+def _read_misc(source: Source) -> list[Item]:
+    """CoNLL-U with tags in MISC, as in NER=B-PER."""
+    items: list[Item] = []
+    for sentence in split_columns(source.path, source.lines).sentences:
+        tags = [match[1] if (match := _MISC.search(row.cells[9])) else "O" for row in sentence]
+        items.append(Tagged(sentence[0].number, [row.cells[1] for row in sentence], list(tags)))
+    return items

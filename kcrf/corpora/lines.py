@@ -7,6 +7,20 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
+
+from kcrf.extras import needs_extra
+from kcrf.files import json_line
+
+# Chinese, Japanese, Thai, Lao, Burmese, Khmer: the inside of a set of characters in a regular expression.
+WITHOUT_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3000\u3003-\u3007\u3021-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+CJK = re.compile(  # Chinese and Japanese, their punctuation and full-width forms
+    "[\u2e80-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
+)
+
 
 BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # of JSON; a CoNLL file may begin with a brace as well
 BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
@@ -38,17 +52,36 @@ def read_lines(path: FilePath) -> list[str]:
 
     Lines end in `\\n` or `\\r\\n` and nothing else, so that U+2028 or a form feed stays inside its line. A byte order
     mark at the start of a line is dropped: files that were concatenated have one in the middle.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        IsADirectoryError: It is a folder.
-        ValueError: A line is not UTF-8. Names the line, the byte and, if one fits, the encoding.
     """
     check_is_file(path)
+    if Path(path).suffix == ".spacy":
+        return _lines_of_docbin(path)
     lines = Path(path).read_bytes().split(b"\n")
     if not lines[-1]:
         lines.pop()  # the file ended in a line end, and no line follows it
     return list(decode_lines(lines, path))
+
+
+def _lines_of_docbin(path: FilePath) -> list[str]:
+    """The documents of a DocBin of spaCy as JSON lines: tokens with their tags, or a text with its label."""
+    with needs_extra("spacy", f"{path}: a DocBin"):
+        from spacy.tokens import DocBin
+        from spacy.vocab import Vocab
+    try:
+        docs = list(DocBin().from_disk(path).get_docs(Vocab()))
+    except Exception as error:  # errors of zlib, msgpack and spaCy
+        raise ValueError(f"{path}: needs a DocBin of spaCy. Received: {type(error).__name__} {error}") from None
+    lines = []
+    for doc in docs:
+        item: dict[str, Any] = {"tokens": [token.text for token in doc]}
+        if doc.has_annotation("ENT_IOB"):
+            item["ner_tags"] = [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else t.ent_iob_ or "?" for t in doc]
+        if doc.has_annotation("TAG") or doc.has_annotation("POS"):
+            item["pos_tags"] = [token.tag_ or token.pos_ or "?" for token in doc]
+        if doc.cats:
+            item = {"text": doc.text, "label": [name for name, value in doc.cats.items() if value > 0.5]}
+        lines.append(json_line(item))
+    return lines
 
 
 def refuse_json(path: object, lines: Sequence[str]) -> None:
@@ -83,10 +116,7 @@ def decode_lines(lines: Iterable[bytes], name: object) -> Iterator[str]:
 
 
 def read_corpus_lines(path: FilePath, lines: Iterable[str] | None = None) -> list[str]:
-    """Reads the lines of a corpus, and refuses a `\\r` within a line.
-
-    Files of old Macintoshes end their lines in `\\r` alone: all their sentences would be read as one.
-    """
+    """Reads the lines of a corpus. Refuses `\\r` alone as a line end, as old Macintoshes have it."""
     lines = [line.rstrip("\r") for line in (read_lines(path) if lines is None else lines)]
     for number, line in enumerate(lines, 1):
         if "\r" in line:
@@ -111,11 +141,7 @@ def check_is_text(name: object, begin: bytes) -> None:
 
 
 def encoding_hint(name: object, line: bytes) -> str:
-    """The command that converts a file to UTF-8, for the end of a message; "" if no encoding fits the line.
-
-    >>> encoding_hint("text.txt", "我们".encode("gbk"))
-    '; it looks like GB18030: `iconv -f GB18030 -t UTF-8 text.txt > NEW_FILE` converts it'
-    """
+    """The command that converts a file to UTF-8, for the end of a message; "" if no encoding fits the line."""
     if b"\x00" in line:
         wide = _wide_encoding(line.removesuffix(b"\n"))
         return f"; it looks like {wide}: {_conversion(name, wide)}" if wide else ""
@@ -128,10 +154,7 @@ def encoding_hint(name: object, line: bytes) -> str:
 
 
 def _wide_encoding(line: bytes) -> str | None:
-    """UTF-16LE or UTF-16BE, in which nearly all characters of a line are usual ones; None if neither fits.
-
-    Half of a line end, the byte 0, is before the line in the one and after it in the other.
-    """
+    """UTF-16LE or UTF-16BE, in which nearly all characters of a line are usual ones; None if neither fits."""
     for encoding, units in (("UTF-16LE", line[len(line) % 2 :]), ("UTF-16BE", line[: len(line) // 2 * 2])):
         text = units.decode(encoding, "replace")
         if len(text) > 1 and len(_USUAL_CHARACTER.findall(text)) >= _LEAST * len(text):

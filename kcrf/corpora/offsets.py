@@ -25,11 +25,7 @@ def check_offsets(path: object, rows: Sequence[Row]) -> None:
 
 
 def misplaced(rows: Iterable[Row]) -> list[tuple[int, str, Any]]:
-    """The entities whose own text is not the text at their offsets, a list of `(line number, text, span)`.
-
-    >>> misplaced([(1, "李雷在", [(0, 2, "PER", "李雷"), (1, 3, "PER", "李雷"), (2, 9, "X", None)])])
-    [(1, '李雷在', (1, 3, 'PER', '李雷'))]
-    """
+    """The entities whose own text is not the text at their offsets, a list of `(line number, text, span)`."""
     return [
         (number, text, span)
         for number, text, spans in rows
@@ -39,11 +35,7 @@ def misplaced(rows: Iterable[Row]) -> list[tuple[int, str, Any]]:
 
 
 def fitting_units(rows: Iterable[tuple[str, Sequence[Any]]]) -> list[str]:
-    """The units in which all offsets of entities are within their texts and, where they have a text, fit it.
-
-    >>> fitting_units([("😀李雷", [(2, 4, "PER", "李雷")])])
-    ['UTF-16 code units']
-    """
+    """The units in which all offsets of entities are within their texts and, where they have a text, fit it."""
     spans = [(text, *span) for text, entities in rows for span in entities]
     return [unit for unit, cut in _UNITS.items() if all(_is_at(cut, *span) for span in spans)]
 
@@ -81,20 +73,12 @@ _UNITS = {
 
 
 def to_utf16(text: str, place: int) -> int:
-    """A place in a text in UTF-16 code units, in which JavaScript counts: an emoji is two.
-
-    >>> to_utf16("😀李雷", 1)
-    2
-    """
+    """A place in a text in UTF-16 code units, in which JavaScript counts: an emoji is two."""
     return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
 
 
 def from_utf16(text: str, place: int) -> int | None:
-    """The place in characters of one in UTF-16 code units, or None if it is within a character or not in the text.
-
-    >>> from_utf16("😀李雷", 2), from_utf16("😀李雷", 1)
-    (1, None)
-    """
+    """The place in characters of one in UTF-16 code units, or None if it is within a character or not in the text."""
     units = text.encode("utf-16-le", "surrogatepass")
     try:
         return len(units[: 2 * place].decode("utf-16-le")) if 0 <= place <= len(units) // 2 else None
@@ -117,11 +101,7 @@ def trimmed(path: object, rows: Iterable[Row]) -> list[Row]:
 
 
 def trimmed_span(text: str, span: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A span `(start, end, ...)` without white space at its edges, if it is in the text and not white space alone.
-
-    >>> trimmed_span("汪建航 来了", (0, 4, "PER"))
-    (0, 3, 'PER')
-    """
+    """A span `(start, end, ...)` without white space at its edges, if it is in the text and not white space alone."""
     start, end, *rest = span
     inner = _by_characters(text, start, end) or ""
     if not inner.strip():

@@ -34,7 +34,10 @@ def read_items(path: FilePath, lines: Sequence[str], task: str) -> list[Item] | 
             reader = _TASKS[found.tasks[0]][1]
             advice = f", which --task {found.tasks[0]} and `kcrf.corpora.{reader}` read"
         raise ValueError(f"{path}: needs {needed}. Received: {received}{advice}")
-    items = found.read(source)
+    items = [
+        item._replace(spans=sorted(item.spans, key=lambda span: span[:2])) if isinstance(item, Annotated) else item
+        for item in found.read(source)
+    ]
     check_offsets(path, [(item.number, item.text, item.spans) for item in items if isinstance(item, Annotated)])
     return items
 

@@ -13,21 +13,16 @@ _BEGINS, _CLOSED = "OBSU", "OESLU"  # first letters of the tags that begin, and 
 class Sentence:
     """A text with its entities, words, or tokens with their classes.
 
+    Spans are half-open, in characters of the text, sorted, and without overlaps; anything else is a ValueError.
+
     Attributes:
         text: A string.
-        spans: A sorted list of `(start, end, label)` for the entities, or for the tokens with a known class: half-open,
-            in characters of the text, without overlaps. `(start, end)` for words.
-        tokens: A sorted list of `(start, end)` for the tokens, half-open, in characters. Defaults to an empty list.
-        unknown: A sorted list of `(start, end)` for the text whose labels are unknown. Training marginalizes the tags
-            there, and predictions there are not scored. It contains no span. Defaults to an empty list.
+        spans: A list of `(start, end, label)` for the entities, or for the tokens with a known class; for words without
+            a label.
+        tokens: A list of `(start, end)` for the tokens. Defaults to an empty list.
+        unknown: A list of `(start, end)` for the text whose labels are unknown, without spans. Training marginalizes
+            the tags there, and predictions there are not scored. Defaults to an empty list.
         standard: The segmentation standard of the words, where a model learns several. Defaults to None: there is one.
-
-    Raises:
-        ValueError: A span, token or unknown part is empty, is not in the text, or overlaps another one.
-
-    >>> sentence = Sentence("李雷住在上海", [(0, 2, "PER"), (4, 6, "LOC")])
-    >>> [sentence.text[start:end] for start, end, _ in sentence.spans]
-    ['李雷', '上海']
     """
 
     text: str
@@ -48,10 +43,7 @@ class Sentence:
                 last = end
 
     def scored(self, predicted: Iterable[Any]) -> list[Any]:
-        """The predicted spans that can be scored: those that do not touch unknown text, and those in `spans`.
-
-        Args:
-            predicted: Iterable of `(start, end, label)`, or of longer tuples with these first items.
+        """The predicted spans, `(start, end, label, ...)`, that can be scored: in `spans`, or apart from unknown text.
 
         >>> sentence = Sentence("Kim saw Ada", [(0, 3, "PER")], unknown=[(8, 11)])
         >>> sentence.scored([(0, 3, "LOC"), (8, 11, "PER")])
@@ -60,10 +52,11 @@ class Sentence:
         if not self.unknown:
             return list(predicted)
         gold = set(self.spans)
-        return [span for span in predicted if tuple(span[:3]) in gold or not self._touches_unknown(span)]
-
-    def _touches_unknown(self, span: Sequence[Any]) -> bool:
-        return any(start < span[1] and span[0] < end for start, end in self.unknown)
+        return [
+            span
+            for span in predicted
+            if tuple(span[:3]) in gold or not any(start < span[1] and span[0] < end for start, end in self.unknown)
+        ]
 
 
 def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
@@ -78,12 +71,7 @@ def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
 def for_each_standard(
     sentences: Sequence[Sentence], compute: Callable[[str | None, list[int]], Sequence[Any]]
 ) -> list[Any]:
-    """Calls a function once for each segmentation standard, and returns its values in the order of the sentences.
-
-    >>> sentences = [Sentence("天", [(0, 1)], standard="pku"), Sentence("地", [(0, 1)], standard="gsd")]
-    >>> for_each_standard(sentences * 2, lambda standard, numbers: [(standard, number) for number in numbers])
-    [('pku', 0), ('gsd', 1), ('pku', 2), ('gsd', 3)]
-    """
+    """Calls a function once for each segmentation standard, and returns its values in the order of the sentences."""
     numbers: dict[str | None, list[int]] = {}
     for number, sentence in enumerate(sentences):
         numbers.setdefault(sentence.standard, []).append(number)
@@ -95,12 +83,7 @@ def for_each_standard(
 
 
 def known_runs(sentences: Iterable[Sequence[tuple[Any, ...]]]) -> list[list[tuple[int, list[Any]]]]:
-    """The stretches of known tags of the sentences of a file, without pieces of entities that unknown tags cut off.
-
-    >>> rows = [(1, "Kim", "B-PER"), (2, "Smith", "?"), (3, "Jones", "I-PER"), (4, "slept", "O")]
-    >>> known_runs([rows])
-    [[(0, [(1, 'Kim', 'B-PER')]), (3, [(4, 'slept', 'O')])]]
-    """
+    """The stretches of known tags of the sentences of a file, without pieces of entities that unknown tags cut off."""
     marks_ends = any(tag[0] in "ESLUM" for rows in sentences for *_, tag in rows)
     return [_runs(rows, marks_ends) for rows in sentences]
 
@@ -126,11 +109,7 @@ def unknown_parts(rows: Sequence[Any], runs: Iterable[tuple[int, Sequence[Any]]]
 
 
 def outside_spans(spans: Iterable[Sequence[Any]], parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The parts without what spans cover.
-
-    >>> outside_spans([(2, 4), (6, 9)], [(0, 7), (8, 10)])
-    [(0, 2), (4, 6), (9, 10)]
-    """
+    """The parts without what spans cover."""
     pieces, spans, number = [], list(spans), 0
     for start, end in parts:
         while number < len(spans) and spans[number][1] <= start:

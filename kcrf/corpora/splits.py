@@ -28,9 +28,6 @@ def split(
     Returns:
         `(remaining sentences, held-out sentences)`, each in the order of `sentences`.
 
-    Raises:
-        ValueError: There are fewer than two sentences, or a number is out of range.
-
     >>> split(["a", "b", "c", "d"], fraction=0.25, seed=3)
     (['a', 'b', 'c'], ['d'])
     >>> split(list(range(10)), fraction=0.4, seed=1, stretches=2)
@@ -83,9 +80,6 @@ def sample(
     Returns:
         `(drawn items, remaining items)`, each in the order of `items`.
 
-    Raises:
-        ValueError: `count` is not positive.
-
     >>> sample(["a", "b", "c", "d", "e", "f"], 3, labels=["x", "x", "x", "x", "y", "y"])
     (['c', 'd', 'f'], ['a', 'b', 'e'])
     """
@@ -104,9 +98,8 @@ def sample(
 
 
 def _shares(sizes: Mapping[Any, int], count: int) -> dict[Any, int]:
-    """The number of items to draw for each label, a dict. `sizes` are the numbers of items, `count` the total to draw.
-
-    The largest remainders are rounded up. A label that would get none takes one from the label with the most.
+    """The number of items to draw for each label, of `sizes`, `count` in all. The largest remainders are rounded up. A
+    label that would get none takes one from the label with the most.
     """
     total = sum(sizes.values())
     shares = {label: count * size // total for label, size in sizes.items()}
@@ -125,10 +118,6 @@ class NearDuplicates:
 
     Two texts are near-duplicates if at least half of the character trigrams that occur in either of them occur in both
     (their Jaccard similarity is at least 0.5). White space and case do not count.
-
-    >>> seen = NearDuplicates(["The weather will be fine on Monday."])
-    >>> "the weather will be fine on Tuesday." in seen, "It will rain on Monday." in seen
-    (True, False)
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
@@ -152,10 +141,6 @@ class NearDuplicates:
 
 
 def trigrams(text: str) -> set[str]:
-    """The different character trigrams of a text without white space, in lower case; of a shorter text, the text.
-
-    >>> sorted(trigrams("A b Ab"))
-    ['aba', 'bab']
-    """
+    """The different character trigrams of a text without white space, in lower case; of a shorter text, the text."""
     text = "".join(text.split()).lower()
     return {text[start : start + 3] for start in range(max(1, len(text) - 2))}

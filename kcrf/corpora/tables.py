@@ -1,41 +1,47 @@
 """Tables and JSON lines of texts: which column is which; and texts to classify, one by one, without reading ahead."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from kcrf.corpora.lines import BEGINS_OBJECT
 from kcrf.files import parse_json
 
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
-TEXT_NAMES = ("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence")
+TEXT_NAMES = (
+    *("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence"),
+    *("content", "comment", "message", "tweet"),
+)
 TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
-LABEL_NAMES = ("label", "gold_label", "is_duplicate")
+LABEL_NAMES = ("label", "gold_label", "is_duplicate", "sentiment", "category", "class", "target")
+
+
+_ENOUGH = 3  # lines that end in a label after a comma
 
 
 def iterate_texts(
-    lines: Iterable[str], name: str, kind: str = "text", fields: Sequence[str | int] | None = None, pairs: bool = False
+    lines: Iterable[str],
+    name: str,
+    kind: str = "text",
+    fields: Sequence[str | int] | None = None,
+    pairs: bool = False,
+    labels: Collection[str] = (),
 ) -> Iterator[Any]:
-    """Yields the unlabeled texts of a file.
-
-    >>> list(iterate_texts(["id,review", '1,"Good, cheap."'], "data.csv", "table", ["review"]))
-    ['Good, cheap.']
-    """
+    """Yields the texts of a file, and refuses texts that are followed by one of the labels."""
     count = 2 if pairs else 1
     if fields is not None and len(fields) != count:
         needed = "two texts, for pairs" if pairs else "one text"
         raise ValueError(f"`fields` must name {needed}. Received: {','.join(map(str, fields))}")
     names = None if fields is None else [str(field).strip() for field in fields]
+    if kind == "text":
+        lines = _unlabeled(lines, name, count, labels)
     rows = {"text": _of_lines, "table": _of_table, "json": _of_json}[kind](lines, name, names, count)
     return (tuple(row) if pairs else row[0] for row in rows)
 
 
 def _of_lines(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
-        if line.startswith('{"text"'):
-            raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
-        if number == 1 and count == 1 and _is_head(line):
-            raise ValueError(f"{name}:1: needs a text, or `kind='table'`. Received: columns, {line[:60]!r}")
         texts = line.split("\t") if count == 2 else [line]
         if len(texts) != count:
             raise ValueError(
@@ -45,17 +51,32 @@ def _of_lines(lines: Iterable[str], name: str, fields: Sequence[str] | None, cou
         yield texts
 
 
-def _is_head(line: str) -> bool:
-    """Whether a line has the names of the columns of labeled texts between commas."""
-    names = [name.strip().lower() for name in line.replace("\t", ",").split(",")]
-    return not {*TEXT_NAMES}.isdisjoint(names) and not {*LABEL_NAMES}.isdisjoint(names)
+def _unlabeled(lines: Iterable[str], name: str, count: int, labels: Collection[str]) -> Iterator[str]:
+    """Refuses JSON objects, the names of columns, and texts with a label: after a tab, or three after commas."""
+    labeled = 0
+    for number, line in enumerate(lines, 1):
+        cells = [cell.strip() for cell in line.split(separator_of(line))]
+        is_labeled = len(cells) > 1 and cells[-1].strip('"') in labels
+        labeled += is_labeled
+        if BEGINS_OBJECT.match(line) and line.rstrip().endswith("}"):
+            raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
+        is_table = number == 1 and is_head(cells) or is_labeled and ("\t" in line or labeled == number == _ENOUGH)
+        if is_table and len(cells) != count:
+            raise ValueError(f"{name}:{number}: needs a text, or `kind='table'`. Received: columns, {line[:60]!r}")
+        yield line
+
+
+def is_head(cells: Sequence[str]) -> bool:
+    """Whether cells are the names of the columns of labeled texts."""
+    names = {cell.strip().lower() for cell in cells}
+    return not names.isdisjoint(TEXT_NAMES) and not names.isdisjoint(LABEL_NAMES)
 
 
 def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
     lines, begin = iter(lines), [""]
     while not begin[-1].strip() and (line := next(lines, None)) is not None:
         begin.append(line)
-    rows = table_cells(name, chain(begin[1:], lines), "\t" in begin[-1])
+    rows = table_cells(name, chain(begin[1:], lines), separator_of(begin[-1]))
     if fields is None or not all(field.isdecimal() for field in fields):
         number, head = next(rows, (1, []))
         columns, width = _columns_by_name(number, head, name, fields, count), len(head)
@@ -63,6 +84,8 @@ def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, cou
         columns, width = list(map(int, fields)), None
     for number, cells in rows:
         check_width(name, number, cells, columns, width)
+        if number == len(begin) - 1 and width is None and is_head(cells):
+            continue  # a line with names, although columns are chosen by numbers
         yield [cells[column] for column in columns]
 
 
@@ -94,13 +117,18 @@ def _of_json(lines: Iterable[str], name: str, fields: Sequence[str] | None, coun
             yield texts
 
 
-def table_cells(path: object, lines: Iterable[str], with_tabs: bool) -> Iterator[tuple[int, list[str]]]:
+def separator_of(line: str) -> str:
+    """The separator of a table with this first line: a tab, a comma, or a semicolon, as Excel writes in Europe."""
+    return next((sign for sign in "\t,;" if sign in line), ",")
+
+
+def table_cells(path: object, lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
-    if with_tabs:
+    if separator == "\t":
         rows = (line.split("\t") for line in lines)
         yield from ((n, list(map(_unquoted, cells))) for n, cells in enumerate(rows, 1) if any(map(str.strip, cells)))
         return
-    reader, number = csv.reader((f"{line}\n" for line in lines), strict=True), 1
+    reader, number = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True), 1
     while True:
         try:
             cells = next(reader, None)

@@ -45,11 +45,7 @@ def tagged_sentence(tokens: Sequence[str], tags: Sequence[str | None]) -> Senten
 
 
 def tagged_words_sentence(words: Sequence[str], tags: Sequence[str | None]) -> Sentence:
-    """As `tagged_sentence`, for the words of a text without spaces between them, as in Chinese.
-
-    >>> tagged_words_sentence(["用", "Python"], ["P", "NOUN"])
-    Sentence(text='用Python', spans=[(0, 1, 'P'), (1, 7, 'NOUN')], tokens=[(0, 1), (1, 7)])
-    """
+    """As `tagged_sentence`, for the words of a text without spaces between them, as in Chinese."""
     _check_tags(words, tags)
     ends = list(accumulate(map(len, words), initial=0))
     return _with_tags("".join(words), list(pairwise(ends)), tags)
@@ -72,21 +68,13 @@ def _is_unknown(tag: str | None) -> bool:
 
 
 def tags_of_tokens(sentence: Sentence) -> list[str]:
-    """The class of each token of a `Sentence`, "?" where it is not known.
-
-    >>> tags_of_tokens(tagged_sentence(["Kim", "slept"], ["PROPN", None]))
-    ['PROPN', '?']
-    """
+    """The class of each token of a `Sentence`, "?" where it is not known."""
     tags = {(start, end): label for start, end, label in sentence.spans}
     return [tags.get(tuple(extent), "?") for extent in sentence.tokens]
 
 
 def tagged_lines(tokens: Iterable[str], tags: Iterable[str]) -> list[str]:
-    """The lines, without their ends, of a sentence as CoNLL columns: a token, a tab, its tag; a blank line last.
-
-    >>> tagged_lines(["Kim", "slept"], ["PROPN", "VERB"])
-    ['Kim\\tPROPN', 'slept\\tVERB', '']
-    """
+    """The lines of a sentence as CoNLL columns: a token, a tab, its tag; a blank line last."""
     return [*(f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=True)), ""]
 
 
@@ -98,32 +86,19 @@ def tagged_line(tokens: Sequence[str], tags: Sequence[str], **members: object) -
 def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sentence]:
     """Reads sentences with a class for each token, such as parts of speech.
 
-    The format is recognized:
-
-    - CoNLL columns: a token and its tag on a line, an empty line after each sentence. The token is the first column,
-      or the second if the first one counts the tokens. Columns are separated by tabs in lines that have a tab, else
-      by spaces. A line that begins with `#` and a space before the first token of a sentence, and has fewer or more
-      columns than the other lines, is a comment.
-    - CoNLL-U, as Universal Dependencies publish it. Ranges (3-4) and empty nodes (3.1) are skipped.
-    - A sentence on a line, with words as in 充满/v, 今天_t or 天氣(Na). Brackets around compounds, as in the People's
-      Daily corpus ([中国/ns 人民/n]nt), and its identifiers at the begin of lines (19980101-01-001-001/m) are removed.
-    - JSON lines: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}, as `kcrf tag` writes them, or Hugging Face's
-      data sets; docs/tokens.md lists the names of members.
-    - Exports of doccano, Label Studio and Prodigy in which each token is a labeled span.
-    - Trees in brackets, as the Penn Treebank has them.
-
-    The tags `?`, `-1` and `_` say that the class of a token is not known: the token is in `unknown` of its sentence.
+    The format is recognized; docs/tokens.md describes the formats: CoNLL columns as for `read_conll`, CoNLL-U, lines of
+    words as in 充满/v, 今天_t or 天氣(Na), bracketed trees, and JSON lines as `kcrf tag` and Hugging Face write them.
 
     Args:
         path: A UTF-8 file.
-        column: Index of the column with the tags, counted from 0; negative indices count from the last. For CoNLL-U
-            also "UPOS" or "XPOS". Defaults to -1, the last column; for CoNLL-U that means UPOS.
+        column: The index of the column with the tags, or "UPOS" or "XPOS" for CoNLL-U. Defaults to -1, the last column;
+            for CoNLL-U, UPOS. For other formats it is not used.
 
     Returns:
-        A list of `Sentence`s with tokens and one span for each token whose class is known; none of them is empty.
+        A list of `Sentence`s with one span per token. The classes "?", "-1" and "_" are unknown.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         ValueError: The file is not UTF-8, a token has no tag, there is no sentence, or no such column.
 
     >>> import tempfile

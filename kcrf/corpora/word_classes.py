@@ -22,34 +22,20 @@ _MANY = 10  # lines, from which on a different number at the begin of each is an
 
 
 def class_sign(words: Sequence[str]) -> tuple[str | None, int]:
-    """The sign between words and their classes, and how many of the words have one; `(None, 0)` if most have none.
-
-    >>> class_sign(["今天_t", "天气_n", "好_a"])
-    ('_', 3)
-    >>> class_sign(["snake_case", "is", "a", "name"])
-    (None, 0)
-    """
+    """The sign between words and their classes, and how many of the words have one; `(None, 0)` if most have none."""
     signs = Counter(match["sign"] or match["bracket"] for match in map(_WORD_WITH_CLASS.fullmatch, words) if match)
     sign, count = signs.most_common(1)[0] if signs else (None, 0)
     return (sign, count) if count and count >= _MOST_WORDS * len(words) else (None, 0)
 
 
 def without_class(word: str) -> str:
-    """A word without its class.
-
-    >>> without_class("充满/v"), without_class("[中国/ns"), without_class("人民/n]nt"), without_class("好")
-    ('充满', '中国', '人民', '好')
-    """
+    """A word without its class: 充满 of 充满/v, 中国 of [中国/ns, 人民 of 人民/n]nt."""
     match = _WORD_WITH_CLASS.fullmatch(word)
     return match["word"] if match else word
 
 
 def split_class(word: str, sign: str) -> tuple[str, str]:
-    """The word and its class after the last sign.
-
-    >>> split_class("1/2/m", "/")
-    ('1/2', 'm')
-    """
+    """The word and its class after the last sign: 1/2 and m of 1/2/m."""
     before, _, label = word.rpartition(sign)
     return before, label
 
@@ -67,12 +53,7 @@ def check_word_classes(path: object, words: Sequence[str], classes: Sequence[str
 
 
 def without_identifiers(path: object, lines: list[list[str]]) -> list[list[str]]:
-    """Lines of words without identifiers. A note on standard error says that they were removed.
-
-    >>> lines = [[f"19980101-01-001-{n:03}/m", "迈向/v", "充满/v"] for n in range(1, 11)]
-    >>> without_identifiers("pfr.txt", lines)[0]
-    ['迈向/v', '充满/v']
-    """
+    """Lines of words without identifiers, such as 19980101-01-001-001/m. A note says that they were removed."""
     firsts = [words[0] for words in lines if words]
     are_identifiers = len(set(firsts)) == len(firsts) >= _MANY and all(map(_IDENTIFIER.fullmatch, firsts))
     if not are_identifiers:
@@ -82,10 +63,7 @@ def without_identifiers(path: object, lines: list[list[str]]) -> list[list[str]]
 
 
 def without_markup(path: object, lines: Sequence[str]) -> list[str]:
-    """Lines of a treebank without lines of SGML, such as `<S ID=1>` and `<DOCNO> 1 </DOCNO>`, and of `=====`.
-
-    Their places are blank lines, so that the numbers of the others stay. A note says how many there were.
-    """
+    """Lines of a treebank, blank in place of lines of SGML, such as `<S ID=1>` and `<DOCNO> 1 </DOCNO>`, and of ===."""
     is_markup = [_MARKUP.fullmatch(line) is not None for line in lines]
     if sum(is_markup) < 2:
         return list(lines)

@@ -1,9 +1,7 @@
 """Scores of words, entities, tokens and classes, calibration, bootstrap intervals, transitions. Needs no Keras."""
 
-from kcrf.metrics.classes import classification_scores, regression_scores
-from kcrf.metrics.scores import calibration, entity_scores, segmentation_scores
-from kcrf.metrics.tagged_words import tagged_word_scores
-from kcrf.metrics.tokens import token_scores
+from kcrf.metrics.classes import classification_scores, regression_scores, token_scores
+from kcrf.metrics.scores import calibration, entity_scores, segmentation_scores, tagged_word_scores
 from kcrf.metrics.transitions import advice, transition_report
 
 __all__ = [

@@ -9,11 +9,7 @@ _AT_ONCE = 1 << 22  # numbers drawn at a time, for small memory
 
 
 def span_counts(gold: Sequence[Any], predicted: Sequence[Any]) -> np.ndarray:
-    """Counts the spans of each sentence.
-
-    >>> span_counts([[(0, 1, ""), (1, 3, "")]], [[(0, 1, "", 0.9)]])
-    array([[1, 2, 1]])
-    """
+    """Counts the spans of each sentence: correct, of gold, of the prediction."""
     counts = []
     for spans, guesses in zip(gold, predicted, strict=True):
         spans, guesses = ({tuple(span[:3]) for span in spans} for spans in (spans, guesses))
@@ -26,13 +22,9 @@ def bootstrap_difference(
 ) -> tuple[float, float, float]:
     """The difference between the F1 of two taggers on the same sentences, with its confidence interval.
 
-    Each bootstrap sample contains as many sentences as there are, drawn with replacement (Efron, 1979). The F1 of both
-    taggers is computed on the same samples, since some sentences are hard for both (Berg-Kirkpatrick et al., 2012,
-    https://aclanthology.org/D12-1091). If the interval contains 0, other sentences of the same kind might reverse the
-    order of the two taggers.
-
-    >>> bootstrap_difference([[1, 1, 1]] * 9, [[0, 1, 1]] * 9)
-    (1.0, 1.0, 1.0)
+    Each bootstrap sample contains as many sentences as there are, drawn with replacement (Efron, 1979), the same for
+    both taggers (Berg-Kirkpatrick et al., 2012, https://aclanthology.org/D12-1091). If the interval contains 0, other
+    sentences of the same kind might reverse the order of the two taggers.
     """
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape or first.ndim not in (2, 3) or not len(first):
@@ -58,14 +50,7 @@ def _mean_f1(sums: np.ndarray) -> np.ndarray:
 
 
 def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> np.ndarray:
-    """The F1 on bootstrap samples: as many sentences as there are, drawn with replacement (Efron, 1979).
-
-    For the same seed and the same number of sentences, the samples are the same. The F1 of two taggers can therefore be
-    subtracted sample by sample.
-
-    >>> bootstrap_scores([[1, 1, 1]] * 9, samples=3)
-    array([1., 1., 1.])
-    """
+    """The F1 on bootstrap samples. For the same seed and number of sentences, the samples are the same."""
     counts = np.asarray(counts)
     return np.concatenate([f1_of_counts(drawn @ counts) for drawn in _draws(len(counts), samples, seed)])
 
@@ -73,14 +58,7 @@ def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> 
 def bootstrap_mean(
     values: Sequence[float] | np.ndarray, level: float = 0.95, samples: int = 2000, seed: int = 0
 ) -> tuple[float, float, float]:
-    """The mean of a few numbers with its confidence interval, for example of the differences between paired runs.
-
-    The interval contains the means of bootstrap samples, each as many numbers drawn with replacement (Efron, 1979).
-    With fewer than about 8 numbers, the interval is too narrow.
-
-    >>> bootstrap_mean([0.5, 0.5, 0.5])
-    (0.5, 0.5, 0.5)
-    """
+    """The mean of some numbers with its confidence interval, which is too narrow for fewer than about 8 numbers."""
     numbers = np.asarray(values, "float64")
     if numbers.ndim != 1 or not len(numbers):
         raise ValueError(f"`bootstrap_mean` needs at least one number. Received: shape {numbers.shape}")
@@ -97,10 +75,6 @@ def _draws(count: int, samples: int, seed: int) -> Iterator[np.ndarray]:
 
 
 def f1_of_counts(counts: np.ndarray) -> Any:
-    """F1 from sums of `span_counts` in the last axis; 0 if there are no spans.
-
-    >>> float(f1_of_counts([1, 2, 2]))
-    0.5
-    """
+    """F1 from sums of `span_counts` in the last axis; 0 if there are no spans."""
     correct, gold, predicted = np.moveaxis(counts, -1, 0)
     return 2 * correct / np.maximum(1, gold + predicted)

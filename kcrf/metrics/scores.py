@@ -1,4 +1,4 @@
-"""SIGHAN's scores of words, conlleval's scores of entities, and the calibration of confidences."""
+"""SIGHAN's scores of words, with classes or without, conlleval's scores of entities, and calibration."""
 
 import re
 from collections import Counter
@@ -11,12 +11,7 @@ _TAG = re.compile(r"O|[BIESMLU]-.+")
 
 
 class TextMismatch(ValueError):
-    """Gold and prediction are not the same text.
-
-    Attributes:
-        line: The number of the sentence, counted from 1.
-        column: The number of the first character that differs, counted from 1, without spaces.
-    """
+    """Gold and prediction differ at a `line` and a `column`, counted from 1, without spaces."""
 
     def __init__(self, line: int, column: int, gold: str, predicted: str) -> None:
         super().__init__(
@@ -49,15 +44,23 @@ def segmentation_scores(
     (0.3333333333333333, 0.5, 0.0, 1.0)
     """
     check_same_lines(gold, predicted)
-    vocabulary = None if training_words is None else set(training_words)
-    true_words = test_words = right = oov = right_oov = 0
+    rows = []
     for line, (words, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
         check_same_text(line, "".join(words), "".join(guesses))
-        predicted_spans = set(spans_of_words(guesses))
-        true_words += len(words)
-        test_words += len(guesses)
-        for word, span in zip(words, spans_of_words(words), strict=True):
-            hit, new = span in predicted_spans, vocabulary is not None and word not in vocabulary
+        rows.append(("".join(words), list(spans_of_words(words)), list(spans_of_words(guesses))))
+    return scores_of_words(rows, training_words)
+
+
+def scores_of_words(rows: Iterable[tuple[str, Any, Any]], training_words: Iterable[str] | None) -> dict[str, Any]:
+    """The scores of words `(start, end)`, from the text, the gold words and the predicted words of each sentence."""
+    vocabulary = None if training_words is None else set(training_words)
+    true_words = test_words = right = oov = right_oov = 0
+    for text, gold, predicted in rows:
+        found = set(predicted)
+        true_words += len(gold)
+        test_words += len(predicted)
+        for start, end in gold:
+            hit, new = (start, end) in found, vocabulary is not None and text[start:end] not in vocabulary
             right += hit
             oov += new
             right_oov += hit and new
@@ -118,12 +121,10 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     Returns:
         A dict of the counts `true_entities` (gold), `found_entities` (predicted) and `correct`; of `precision`,
         `recall` and `f` of all entities (micro average); of `types`, a dict of the same six values by label; and of
-        `macro`, the mean of `precision`, `recall` and `f` over the types that occur in gold or prediction. A score
-        over no entities is 0.0, as in conlleval.
+        `macro`, the mean over the types that occur in gold or prediction. A score over no entities is 0.0.
 
     Raises:
-        ValueError: Gold and prediction have different numbers of sentences, or a sentence contains something else than
-            spans or tags, or a span twice.
+        ValueError: The numbers of sentences differ, or a sentence has something else than spans or tags, or one twice.
 
     >>> scores = entity_scores([[(0, 2, "PER"), (4, 6, "LOC")]], [[(0, 2, "PER"), (4, 7, "LOC"), (8, 9, "LOC")]])
     >>> scores["correct"], scores["precision"], scores["recall"], scores["f"]
@@ -217,14 +218,12 @@ def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any]
     Args:
         confidences: Probabilities, `(items,)`.
         right: `(items,)` bool, whether each item is correct.
-        bins: Number of intervals of equal width that divide [0, 1]. Defaults to 10. A confidence on a border belongs to
-            the upper interval; 1 belongs to the last interval.
+        bins: Number of intervals of equal width that divide [0, 1]. Defaults to 10. A border belongs to the upper one.
 
     Returns:
-        rows: For each interval `(low, high, count, mean confidence, accuracy)`; the last two are `None` if the interval
-            is empty.
-        error: The expected calibration error (Naeini et al., 2015): the mean absolute difference between confidence
-            and accuracy, weighted by count. `None` if there are no items.
+        `(rows, error)`: for each interval `(low, high, count, mean confidence, accuracy)`, the last two `None` without
+        items; and the expected calibration error (Naeini et al., 2015), the mean absolute difference between confidence
+        and accuracy, weighted by count, or `None` without items.
 
     Raises:
         ValueError: The lengths differ, or a confidence is not in [0, 1].
@@ -255,3 +254,54 @@ def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any]
             error += count / len(right) * abs(mean - accuracy)
         rows.append((low, high, count, mean, accuracy))
     return rows, error if len(right) else None
+
+
+Pairs = Sequence[Sequence[tuple[str, str | None]]]
+
+
+def tagged_word_scores(gold: Pairs, predicted: Pairs, training_words: Iterable[str] | None = None) -> dict[str, Any]:
+    """Computes the scores of word segmentation with classes, such as parts of speech.
+
+    A word is correct if both boundaries are correct; a word with its class is correct if the class is correct, too.
+
+    Args:
+        gold: A list of sentences, each a list of `(word, class)`. If the class is None or "?", the word, and predicted
+            words that overlap it, are not scored.
+        predicted: The predicted words and classes of the same text, as `gold`.
+        training_words: An iterable of the in-vocabulary words. Defaults to `None`.
+
+    Returns:
+        A dict as `segmentation_scores` returns it; of `joint_recall`, `joint_precision` and `joint_f` of words with
+        their classes; and of `types`, the scores of each class as `entity_scores` returns them.
+
+    Raises:
+        TextMismatch: The texts differ. The message names line and column.
+
+    >>> gold, predicted = [[("我", "r"), ("喜欢", "v"), ("书", "n")]], [[("我", "r"), ("喜欢", "n"), ("书", "n")]]
+    >>> scores = tagged_word_scores(gold, predicted, training_words=["我", "书"])
+    >>> scores["f"], round(scores["joint_f"], 3), scores["oov_recall"]
+    (1.0, 0.667, 1.0)
+    """
+    check_same_lines(gold, predicted)
+    rows = [_scored(line, *pair) for line, pair in enumerate(zip(gold, predicted, strict=True), 1)]
+    joint = entity_scores([spans for _, spans, _ in rows], [spans for _, _, spans in rows])
+    words = [(text, [span[:2] for span in gold], [span[:2] for span in found]) for text, gold, found in rows]
+    scores = scores_of_words(words, training_words)
+    scores |= {name: scores[name] or 0.0 for name in ("recall", "precision", "f")}
+    scores |= {f"joint_{name}": joint[name] for name in ("recall", "precision", "f")}
+    return {**scores, "types": joint["types"]}
+
+
+def _scored(line: int, gold: Sequence[Any], predicted: Sequence[Any]) -> tuple[str, list[Any], list[Any]]:
+    """The text of a sentence, and its spans `(start, end, class)` that are scored: of gold, of the prediction."""
+    words, guesses = ([word for word, _ in pairs] for pairs in (gold, predicted))
+    text = "".join(words)
+    check_same_text(line, text, "".join(guesses))
+    gold_spans, is_unknown = [], [False] * len(text)
+    for (start, end), (_, label) in zip(spans_of_words(words), gold, strict=True):
+        if label in (None, "?"):
+            is_unknown[start:end] = [True] * (end - start)
+        else:
+            gold_spans.append((start, end, label))
+    found = zip(spans_of_words(guesses), predicted, strict=True)
+    return text, gold_spans, [(a, b, label) for (a, b), (_, label) in found if not any(is_unknown[a:b])]

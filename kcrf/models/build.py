@@ -35,7 +35,7 @@ from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, complete_sources, encoder_record, variables_by_path
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
-from kcrf.tokenizers.folders import padding_id
+from kcrf.tokenizers.vocabularies import padding_id
 
 _SIZES = (
     "attention_head_size",

@@ -21,10 +21,6 @@ class CharacterReader(Reader):
     """Reads texts whose units are characters, with inputs for characters, bigrams, and the words around a character.
 
     A linear model has no vocabulary: it reads only n-grams, which may need a lexicon.
-
-    >>> reading = CharacterReader(Vocabulary.of(["天大"], min_bigrams=1)).read(["天大"])[0]
-    >>> reading.units.tolist(), reading.windows[0].inputs
-    ([[0, 1], [1, 2]], {'characters': [2, 3], 'bigrams': [2, 3]})
     """
 
     def __init__(

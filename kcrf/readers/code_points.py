@@ -25,11 +25,7 @@ _CODE_POINTS = 0x110000
 
 
 def character_type(character: str) -> str:
-    """The type of a character, one of `TYPES`. Punctuation and symbols of every script are one type, "sign".
-
-    >>> [character_type(c) for c in "国三7Ａの。∶％"]
-    ['han', 'numeral', 'digit', 'latin', 'kana', 'sign', 'sign', 'sign']
-    """
+    """The type of a character, one of `TYPES`. Punctuation and symbols of every script are one type, "sign"."""
     character = fold(character)
     category = unicodedata.category(character)
     if character == BOUNDARY:
@@ -78,9 +74,5 @@ def folded_characters(codes: np.ndarray) -> np.ndarray:
 
 
 def types_of_characters(codes: np.ndarray) -> np.ndarray:
-    """The type of each code point, uint8: 1 plus its index in `TYPES`.
-
-    >>> types_of_characters(code_points("国。")).tolist()
-    [7, 3]
-    """
+    """The type of each code point, uint8: 1 plus its index in `TYPES`."""
     return _types(codes)

@@ -25,8 +25,7 @@ class Lexicon:
     """Counts how often strings of characters are words in a text, and how often they occur in total.
 
     The features are those of a dictionary (Zhang et al., 2018, "Neural Networks Incorporating Dictionaries for Chinese
-    Word Segmentation"), computed from the training text. Do not encode the counted sentences with the same lexicon: it
-    contains all of their words. Use `cross_fitted` for them.
+    Word Segmentation"). Encode the counted sentences with `cross_fitted`: the lexicon contains all of their words.
 
     >>> from kcrf.corpora import Sentence
     >>> lexicon = Lexicon.of([Sentence("北京人", [(0, 2), (2, 3)]), Sentence("北京城", [(0, 3)])])
@@ -132,10 +131,7 @@ AnyLexicon = Lexicon | StandardLexicon
 
 
 class _Index:
-    """Finds the kinds of words by their keys.
-
-    Words whose keys begin with the same bits share a slot, and are adjacent in the order of the keys.
-    """
+    """Finds the kinds of words by their keys. Keys that begin with the same bits share a slot, in order."""
 
     def __init__(self, keys: np.ndarray, kinds: np.ndarray) -> None:
         order = np.argsort(keys)
@@ -173,10 +169,10 @@ def cross_fitted(
     copies: Sequence[Sequence[Sentence]] | None = None,
     parts: int = 5,
 ) -> Iterator[tuple[Sentence, AnyLexicon]]:
-    """Yields each sentence of a lexicon with a lexicon of other sentences, followed by its augmented copies.
+    """Yields each sentence with a lexicon of other sentences, followed by its augmented copies.
 
-    The sentences are split into five consecutive parts, and each part gets the lexicon of the other four. So in
-    training, the words of a document are about as often out of vocabulary as in a new document.
+    Each of five consecutive parts gets the lexicon of the other four. So in training, the words of a document are about
+    as often out of vocabulary as in a new document.
     """
     copies = copies or [()] * len(sentences)
     cuts = [len(sentences) * i // parts for i in range(parts + 1)]

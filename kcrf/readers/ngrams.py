@@ -3,17 +3,10 @@
 Feature hashing (Weinberger et al., 2009, "Feature Hashing for Large Scale Multitask Learning") needs no list of
 features. The hash uses integer arithmetic modulo 2^32, so that all machines compute the same buckets.
 
-A template is a string such as "c-1 c0": the values of columns at offsets from a position. The columns of characters:
-
-- "c": the folded character; "t": its type.
-- "b", "e": with a lexicon, the length and the kind of its longest word that begins, or ends, there.
-- "ob", "oe": the same for the lexicon of the other segmentation standards.
-
-The columns of words:
-
-- "w": the lower-cased word.
-- "p1" to "p4", "s1" to "s4": its prefixes and suffixes.
-- "x": its shape; "k": its case, digits and hyphens.
+A template is a string such as "c-1 c0": the values of columns at offsets from a position. The columns of characters are
+c, the folded character; t, its type; b and e, with a lexicon, the length and the kind of its longest word that begins,
+or ends, there; ob and oe, the same for the lexicon of the other segmentation standards. The columns of words are w, the
+lower-cased word; p1 to p4 and s1 to s4, its prefixes and suffixes; x, its shape; k, its case, digits and hyphens.
 """
 
 import re
@@ -62,11 +55,7 @@ class Place(NamedTuple):
 
 
 def places_of(template: str) -> list[Place]:
-    """The `Place`s of a template. Raises ValueError if the template is not valid.
-
-    >>> places_of("c-1 t+2")
-    [Place(column='c', offset=-1), Place(column='t', offset=2)]
-    """
+    """The `Place`s of a template, such as c-1 t+2. Raises ValueError if the template is not valid."""
     matches = [_PLACE.fullmatch(part) for part in template.split()]
     places = [Place(match[1], int(match[2])) for match in matches if match]
     in_reach = all(abs(place.offset) <= REACH for place in places)
@@ -118,23 +107,12 @@ def columns_of_text(text: str, lexicon: AnyLexicon | None = None) -> dict[str, n
 
 
 def buckets_of(characters: int, least: int = 1 << 16, most: int = 1 << 19) -> int:
-    """The number of buckets for the n-grams of a training set: a power of two, about four for each character.
-
-    On 1.7 million characters, 2^20 buckets are no better than 2^19.
-
-    >>> buckets_of(20_000), buckets_of(10_000_000)
-    (131072, 524288)
-    """
+    """The number of buckets for n-grams: a power of two, about four for each character of the training set."""
     return min(most, max(least, 1 << (4 * characters - 1).bit_length()))
 
 
 class NGrams:
-    """Base of the n-gram features of characters and of words.
-
-    Args:
-        buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
-        templates: Strings; see `kcrf.readers.ngrams`.
-    """
+    """Base of the n-gram features of characters and of words. `buckets` is a power of two; bucket 0 is no feature."""
 
     columns: tuple[str, ...]
 

@@ -32,11 +32,7 @@ class TokenRow(list[int]):
 
 
 def pad(rows: Sequence[Any], length: int, value: int = 0, count: int | None = None) -> np.ndarray:
-    """Combines rows to an int32 array, padded on the right, and with rows of padding at the end.
-
-    >>> pad([[1, 2], [3]], length=3, count=3).tolist()
-    [[1, 2, 0], [3, 0, 0], [0, 0, 0]]
-    """
+    """Combines rows to an int32 array, padded on the right, and with rows of padding at the end."""
     array = np.full((count or len(rows), length, *np.shape(rows[0])[1:]), value, "int32")
     for target, row in zip(array, rows, strict=False):
         if len(row):

@@ -1,7 +1,8 @@
 """Reads texts as the pieces of an encoder's tokenizer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -13,10 +14,17 @@ from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, TokenRow
 from kcrf.readers.units import Reader, Reading, Tokens, Window
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.windows import cut_pair, whole_reading, windows, with_stops
-from kcrf.tokenizers import Tokenizer
-from kcrf.tokenizers.folders import read_tokenizer_settings, read_vocabulary, vocabulary_file
+from kcrf.tokenizers import SubwordTokenizer, Tokenizer
+from kcrf.tokenizers.characters import words_of
 from kcrf.tokenizers.subwords import UnitPieces
-from kcrf.tokenizers.vocabularies import continues_word
+from kcrf.tokenizers.vocabularies import (
+    WHOLE,
+    continues_word,
+    has_subwords,
+    read_tokenizer_settings,
+    read_vocabulary,
+    vocabulary_file,
+)
 
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without case
 SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # of most BERTs
@@ -24,9 +32,8 @@ _OVERLAP = 16  # the maximum number of pieces that two windows share
 
 
 class SpecialIds(NamedTuple):
-    """The ids of the tokens before a text, between the texts of a pair, after a text, and of padding.
-
-    `segment` is the number of the segment of a second text.
+    """The ids of the tokens before a text, between the texts of a pair, after a text, and of padding; the number of the
+    segment of a second text.
     """
 
     start: int
@@ -37,10 +44,8 @@ class SpecialIds(NamedTuple):
 
 
 class EncoderReader(Reader):
-    """Reads texts for an encoder, as pieces between a start and an end token. A unit is tagged at its first piece.
-
-    Units are the words of BERT's tokenizer, or given tokens. The model also reads the other pieces of a unit, and the
-    start and end tokens, which have no tags.
+    """Reads texts for an encoder, as pieces between a start and an end token. Units, the words of BERT's tokenizer or
+    given tokens, are tagged at their first piece. Other pieces have no tags.
     """
 
     def __init__(
@@ -153,10 +158,10 @@ class EncoderReader(Reader):
         other.by_tokens = True
         return other
 
-    def with_layers(self, layers: int, word_case: bool) -> Self:
-        """The same reader, without word vectors and tokens, for the lowest layers of the encoder."""
+    def with_config(self, config: dict[str, Any], word_case: bool) -> Self:
+        """The same reader, without word vectors and tokens, for an encoder with fewer layers."""
         other = copy(self)
-        other.config = {**self.config, "num_hidden_layers": layers}
+        other.config = config
         other.word_case, other.vectors, other.by_tokens = word_case, None, False
         return other
 
@@ -220,33 +225,12 @@ class PieceReader(EncoderReader):
         changed = {name: config.pop(name, default) for name, default in {**SPLITTING, "by_tokens": False}.items()}
         return cls(config, vocabulary, lower_case, word_case, **changed)
 
-    @classmethod
-    def of_bert(
-        cls,
-        folder: str | PathLike[str],
-        layers: int | None = None,
-        lower_case: bool | None = None,
-        word_case: bool = False,
-    ) -> Self:
-        """Creates a reader for the BERT in a folder, in Google's or Hugging Face's format."""
-        folder, config = Path(folder), layers_of(folder, layers)
-        path, settings = vocabulary_file(folder), read_tokenizer_settings(folder)
-        vocabulary = read_vocabulary(path)
-        if lower_case is None:
-            lower_case = _is_lower_case(vocabulary) if settings.do_lower_case is None else settings.do_lower_case
-        split_chinese = settings.tokenize_chinese_chars is not False
-        try:
-            return cls(config, vocabulary, lower_case, word_case, settings.strip_accents, split_chinese)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
 
-
-def layers_of(folder: str | PathLike[str], layers: int | None) -> dict[str, Any]:
-    """Reads the configuration in a folder, for the lowest layers of the encoder; `None`: all of them."""
-    config = encoder_config(folder)
+def lowest_layers(where: object, config: dict[str, Any], layers: int | None) -> dict[str, Any]:
+    """The configuration of an encoder with fewer layers; with `None`, with all of them."""
     existing = config.get("num_hidden_layers")
     if layers is not None and not (existing and layers <= existing):
-        raise ValueError(f"{folder}: has {existing} layers. Received: bert_layers={layers}")
+        raise ValueError(f"{where}: has {existing} layers. Received: bert_layers={layers}")
     return {**config, "num_hidden_layers": layers or existing}
 
 
@@ -268,11 +252,7 @@ def _row(length: int, positions: np.ndarray, values: Any) -> list[int]:
 
 
 def case_of(word: str) -> int:
-    """The case of a word, its number in `CASES`; 0 for a word without case, such as Chinese or digits.
-
-    >>> [case_of(word) for word in ("1998", "leeds", "Leeds", "NASA", "iPhone")]
-    [0, 1, 2, 3, 4]
-    """
+    """The case of a word, its number in `CASES`; 0 for a word without case, such as Chinese or digits."""
     lower, upper = word.lower(), word.upper()
     if lower == upper:
         return 0
@@ -283,6 +263,70 @@ def case_of(word: str) -> int:
     return 3 if word == upper else 4
 
 
-def _is_lower_case(vocabulary: dict[str, int]) -> bool:
-    """Whether no token of a vocabulary has capitals, so that text must be lower-cased."""
-    return not any(token != token.lower() for token in vocabulary if not token.startswith("["))
+class SubwordReader(EncoderReader):
+    """Reads texts unit by unit with a `SubwordTokenizer`, so that no piece belongs to two units."""
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        tokenizer: SubwordTokenizer,
+        word_case: bool = False,
+        vectors: WordVectors | None = None,
+        by_tokens: bool = False,
+    ) -> None:
+        ids = tokenizer.ids
+        segment = tokenizer.encode("a", "a")[1][-1]
+        special = SpecialIds(ids["start"], tokenizer.separators() or [ids["end"]], ids["end"], ids["pad"], segment)
+        super().__init__(config, special, tokenizer.vocab_size, word_case, vectors, by_tokens)
+        self.tokenizer = tokenizer
+
+    def _pieces(self, texts: Sequence[str], tokens: Sequence[Any]) -> list[UnitPieces]:
+        units = [np.array(given, int) if len(given) else words_of(text) for text, given in zip(texts, tokens)]
+        return self.tokenizer.encode_units(texts, units)
+
+    def _whole_pieces(self, texts: Sequence[str]) -> list[UnitPieces]:
+        found = []
+        for text, encoded in zip(texts, self.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+            ends, words = encoded.offsets[:, 1], words_of(text)
+            first = np.searchsorted(np.maximum.accumulate(ends), words[:, 0], side="right")  # (words,)
+            has_piece = first < len(ends)
+            found.append(UnitPieces(encoded.token_ids, ends, words[has_piece], first[has_piece]))
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """A dict of plain values from which, with the definition of the tokenizer, `from_config` creates the reader."""
+        changed = {"by_tokens": True} if self.by_tokens else {}
+        return {**self.config, "special_tokens": self.tokenizer.special, "word_case": self.word_case, **changed}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], definition: str) -> Self:
+        """Creates a reader from the result of `get_config` and the content of `tokenizer.json`."""
+        config = dict(config)
+        tokenizer = SubwordTokenizer(definition, config.pop("special_tokens"))
+        word_case, by_tokens = config.pop("word_case", False), config.pop("by_tokens", False)
+        return cls(config, tokenizer, word_case, by_tokens=by_tokens)
+
+
+def encoder_reader(
+    folder: str | PathLike[str], layers: int | None = None, lower_case: bool | None = None, word_case: bool = False
+) -> EncoderReader:
+    """Creates the reader for the lowest layers of the encoder in a folder, by the kind of its tokenizer."""
+    folder = Path(folder)
+    config = lowest_layers(folder, encoder_config(folder), layers)
+    make: Callable[[], EncoderReader]
+    if has_subwords(folder):
+        if lower_case is not None:
+            raise ValueError(f"{folder}: tokenizer.json decides on lower case. Received: lower_case={lower_case}")
+        path, make = folder / WHOLE, partial(SubwordReader, config, SubwordTokenizer.of_folder(folder), word_case)
+    else:
+        path, settings = vocabulary_file(folder), read_tokenizer_settings(folder)
+        vocabulary = read_vocabulary(path)
+        lower_case = settings.do_lower_case if lower_case is None else lower_case
+        if lower_case is None:  # no token has capitals, so that text must be lower-cased
+            lower_case = not any(token != token.lower() for token in vocabulary if not token.startswith("["))
+        splitting = settings.strip_accents, settings.tokenize_chinese_chars is not False
+        make = partial(PieceReader, config, vocabulary, lower_case, word_case, *splitting)
+    try:
+        return make()
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

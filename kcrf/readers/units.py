@@ -44,11 +44,7 @@ class Reading(NamedTuple):
 
 
 class Reader(ABC):
-    """Splits texts into units and windows, and computes the inputs of a model for each window.
-
-    Attributes:
-        vectors: The word vectors of the input "vectors", or None: there is no such input.
-    """
+    """Splits texts into units and windows, and computes the inputs of a model for each window."""
 
     vectors: WordVectors | None = None
 
@@ -62,10 +58,7 @@ class Reader(ABC):
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 
     def read_texts(self, texts: Sequence[tuple[str, str | None]], max_length: int) -> list[Reading]:
-        """The `Reading` of each text, or pair of texts, in one window of at most `max_length` positions.
-
-        Longer texts are truncated, in a pair the longer text first.
-        """
+        """The `Reading` of each text or pair, truncated to `max_length` positions, in a pair the longer text first."""
         raise NotImplementedError("texts that are classified are read by a CharacterReader or a PieceReader")
 
     def with_vectors(self, vectors: WordVectors | None) -> Self:
@@ -85,10 +78,6 @@ def tags_of_units(
     """Converts spans, in characters, to a tag for each unit of a text. A span without a unit is omitted.
 
     A tag is -1 (unknown) if a span begins or ends inside the unit, or if `unknown` overlaps it.
-
-    >>> from kcrf.tags import bmes
-    >>> tags_of_units(bmes(), np.array([[0, 4], [4, 5], [5, 6]]), [(0, 2), (2, 5), (5, 6)])
-    [-1, 3, 0]
     """
     tags, cut = [scheme.outside] * len(units), []
     firsts = np.searchsorted(units[:, 1], [span[0] for span in spans], side="right").tolist()
@@ -121,10 +110,6 @@ def spans_of_units(scheme: TagScheme, units: np.ndarray, spans: Sequence[Any], l
 
 
 def with_copies(items: Sequence[Item], copies: Copies = None) -> list[Item]:
-    """A list with each item followed by its augmented copies.
-
-    >>> with_copies(["a", "b"], [["A"], []])
-    ['a', 'A', 'b']
-    """
+    """A list with each item followed by its augmented copies."""
     pairs = zip(items, copies or [()] * len(items), strict=True)
     return [x for item, own in pairs for x in (item, *own)]

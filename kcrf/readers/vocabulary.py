@@ -12,11 +12,7 @@ UNKNOWN = 1
 
 @cache
 def fold(character: str) -> str:
-    """Normalizes a character for the vocabulary: folds compatibility forms and case, and replaces digits by 0.
-
-    >>> fold("Ａ"), fold("７"), fold("国")
-    ('a', '0', '国')
-    """
+    """Normalizes a character for the vocabulary: folds compatibility forms and case, and replaces digits by 0."""
     folded = unicodedata.normalize("NFKC", character).lower()
     folded = folded if len(folded) == 1 else character
     return "0" if folded.isdecimal() else folded

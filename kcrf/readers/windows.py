@@ -22,9 +22,6 @@ def windows(
 
     A window `(start, end, keep_start, keep_end)` decides the tags of `text[keep_start:keep_end]`; these parts are
     consecutive. Windows that overlap each decide the half of the overlap that is farther from their edge.
-
-    >>> windows("雨停了。天晴了。", limit=5, overlap=1)
-    [(0, 4, 0, 4), (4, 8, 4, 8)]
     """
     text = with_stops(text) if isinstance(text, str) else "".join(text)  # of units, their last characters
     bounds, start, keep = [], 0, 0
@@ -38,13 +35,7 @@ def windows(
 
 
 def with_stops(text: str) -> str:
-    """Replaces each full stop before white space by 。, which is a sentence end for `windows`.
-
-    A full stop without white space after it may be a decimal point.
-
-    >>> with_stops("It is 1.5 km. Go.")
-    'It is 1.5 km。 Go.'
-    """
+    """Replaces each full stop before white space by 。, a sentence end for `windows`; others may be decimal points."""
     return _FULL_STOP.sub("。", text)
 
 
@@ -68,10 +59,6 @@ def whole_reading(inputs: dict[str, Any]) -> Reading:
 
 
 def cut_pair(first: Any, second: Any, room: int) -> tuple[Any, Any]:
-    """Truncates two sequences at their ends to at most `room` items in total. The longer sequence is truncated first.
-
-    >>> cut_pair("abcdef", "xy", 5), cut_pair("abcdef", "uvwxyz", 6)
-    (('abc', 'xy'), ('abc', 'uvw'))
-    """
+    """Truncates two sequences at their ends to at most `room` items in total, the longer sequence first."""
     of_second = min(len(second), max(room // 2, room - len(first)))
     return first[: room - of_second], second[:of_second]

@@ -1,10 +1,14 @@
-"""Splits text into words and punctuation like English CoNLL corpora, and describes the spelling of words."""
+"""Splits text into words and punctuation like English CoNLL corpora, and chooses if a recognizer's units are words."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from kcrf.corpora.characters import WITHOUT_SPACES
+from kcrf.corpora import Sentence
+from kcrf.corpora.lines import WITHOUT_SPACES
 from kcrf.readers.vocabulary import fold_text
 
 AFFIXES = (1, 2, 3, 4)  # lengths of prefixes and suffixes
@@ -35,22 +39,13 @@ _TOKEN = re.compile(
 
 
 def token_spans(text: str, splits: str = "") -> np.ndarray:
-    """Splits a text into tokens, which cover the text except for white space.
-
-    >>> text = "Germany's U.N. team didn't pay $1,000 (O'Brien)."
-    >>> [text[start:end] for start, end in token_spans(text)]
-    ['Germany', "'s", 'U.N.', 'team', 'did', "n't", 'pay', '$', '1,000', '(', "O'Brien", ')', '.']
-    """
+    """Splits a text into tokens, which cover the text except for white space."""
     spans = [match.span() for match in _TOKEN.finditer(text)]
     return np.array(split_tokens(text, spans, splits), int).reshape(-1, 2)
 
 
 def split_tokens(text: str, spans: list[tuple[int, int]], splits: str) -> list[tuple[int, int]]:
-    """Splits tokens before and after each of some characters.
-
-    >>> split_tokens("UN-led", [(0, 6)], "-")
-    [(0, 2), (2, 3), (3, 6)]
-    """
+    """Splits tokens before and after each of some characters."""
     if not splits or not any(character in text for character in splits):
         return spans
     parts = re.compile(f"[{re.escape(splits)}]|[^{re.escape(splits)}]+")
@@ -58,11 +53,7 @@ def split_tokens(text: str, spans: list[tuple[int, int]], splits: str) -> list[t
 
 
 def shape_of(word: str) -> str:
-    """The shape of a word: X for capitals, x for other letters, d for digits. Runs are shortened to two.
-
-    >>> [shape_of(word) for word in ("Leeds", "NASA", "McCoy", "1,998", "U.S.", "北京")]
-    ['Xxx', 'XX', 'XxXxx', 'd,dd', 'X.X.', 'xx']
-    """
+    """The shape of a word: X for capitals, x for other letters, d for digits. Runs are shortened to two."""
     kinds = "".join(map(_shape_character, word))
     return "".join(kind for i, kind in enumerate(kinds) if kinds[i - _LONGEST_RUN : i] != kind * _LONGEST_RUN)
 
@@ -81,3 +72,60 @@ def word_features(word: str) -> list[str]:
     prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in AFFIXES]
     suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in AFFIXES]
     return [f"={shape_of(word)}", *prefixes, *suffixes]
+
+
+_WORDS_FROM = 2.0  # minimum mean length, in characters, of tokens with letters
+_MOST_CUT = 0.1  # maximum fraction of the entities that begin or end inside a word
+_SAMPLE = 2000  # sentences
+_SPLITS_FROM = 0.001  # fraction of the entities that need a split at a character, so that all texts are split there
+
+
+def choose_units(sentences: Sequence[Sentence]) -> str:
+    """Chooses whether the units of entities are words or characters.
+
+    The units are words if tokens have at least two characters on average, and at most a tenth of the entities begin or
+    end inside a token: words for English, characters for Chinese, Japanese and Thai.
+    """
+    sample = sentences[:: -(-len(sentences) // _SAMPLE)] if sentences else []
+    untokenized = [Sentence(sentence.text, []) for sentence in sample]
+    has_words = min(_mean_length(sample), _mean_length(untokenized)) >= _WORDS_FROM
+    entities = sum(len(sentence.spans) for sentence in sample)
+    return "words" if has_words and len(_cut(sample, splits_of(sample))) <= _MOST_CUT * entities else "characters"
+
+
+def _mean_length(sentences: Sequence[Sentence]) -> float:
+    """The mean length of the tokens with letters, or 0 if there are none."""
+    tokens = [sentence.text[start:end] for sentence in sentences for start, end in _tokens(sentence)]
+    lengths = [len(token) for token in tokens if any(map(str.isalpha, token))]
+    return sum(lengths) / len(lengths) if lengths else 0
+
+
+def splits_of(sentences: Sequence[Sentence]) -> str:
+    """Chooses the punctuation at which words are split: next to it, a token has the border of one in 1,000 entities."""
+    marks = Counter[str]()
+    for sentence, span in _cut(sentences):
+        for inner, outer in ((span[0], span[0] - 1), (span[1] - 1, span[1])):
+            near = [sentence.text[i] for i in (outer, inner) if 0 <= i < len(sentence.text)]
+            marks.update([c for c in near if not c.isalnum() and not c.isspace()][:1])
+    least = _SPLITS_FROM * sum(len(sentence.spans) for sentence in sentences)
+    return "".join(sorted(mark for mark, count in marks.items() if count > least))
+
+
+def entities_that_cut_tokens(sentences: Sequence[Sentence], splits: str = "") -> list[str]:
+    """The texts of the entities that begin or end inside a token, a list."""
+    return [sentence.text[span[0] : span[1]] for sentence, span in _cut(sentences, splits)]
+
+
+def _tokens(sentence: Sentence, splits: str = "") -> Any:
+    return sentence.tokens or token_spans(sentence.text, splits).tolist()
+
+
+def _cut(sentences: Sequence[Sentence], splits: str = "") -> list[tuple[Sentence, Any]]:
+    """`(sentence, span)` of each entity that begins or ends inside a token."""
+    cut_entities = []
+    for sentence in sentences:
+        if sentence.spans:
+            tokens = _tokens(sentence, splits)
+            starts, ends = {start for start, _ in tokens}, {end for _, end in tokens}
+            cut_entities += [(sentence, s) for s in sentence.spans if s[0] not in starts or s[1] not in ends]
+    return cut_entities

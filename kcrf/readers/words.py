@@ -8,24 +8,19 @@ import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.readers.ngrams import WordNGrams
-from kcrf.readers.unit_choice import splits_of
 from kcrf.readers.units import Reader, Reading, Tokens
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import UNKNOWN, fold_text, joined
 from kcrf.readers.windows import windows, windows_of_rows, with_stops
-from kcrf.readers.word_tokens import AFFIXES, token_spans, word_features
+from kcrf.readers.word_tokens import AFFIXES, splits_of, token_spans, word_features
 
 SPELLING = 16  # characters of a word that the model reads: the first and the last ones of a longer word
 
 
 class WordVocabulary:
-    """Numbers words, characters, and features of words. 0 is padding, 1 is an unknown word, character or feature.
+    """Numbers words, characters, and features of words. 0 is padding, 1 is unknown.
 
-    Words are folded. Their case is in the features, and in the characters, which are unchanged except for digits.
-
-    >>> vocabulary = WordVocabulary.of(["Leeds", "leeds"], min_words=1, min_features=1)
-    >>> vocabulary.words, vocabulary.encode(["Leeds", "York"])["tokens"].tolist()
-    (['leeds'], [2, 1])
+    Words are folded. Their case is in the features, and in the characters, in which only digits are folded.
     """
 
     width = 1 + 2 * len(AFFIXES)  # the number of features of a word
@@ -37,10 +32,7 @@ class WordVocabulary:
 
     @classmethod
     def of(cls, words: Iterable[str], min_words: int = 2, min_characters: int = 2, min_features: int = 3) -> Self:
-        """The vocabulary of the words of a text: all entries with a minimum count, most frequent first.
-
-        Words with counts below `min_words` are unknown, so that a model learns to use unknown words.
-        """
+        """All entries of some words with a minimum count, most frequent first, so that a model learns unknown words."""
         counts = Counter(words)
         folded, characters, features = Counter[str](), Counter[str](), Counter[str]()
         for word, count in counts.items():
@@ -87,12 +79,7 @@ def _frequent(counts: Counter[str], least: int) -> list[str]:
 
 
 class WordReader(Reader):
-    """Reads texts whose units are words, with three inputs: words, characters, and features of the spelling.
-
-    >>> reader = WordReader(WordVocabulary.of(["in", "in"]))
-    >>> reader.read(["In Leeds."])[0].units.tolist()
-    [[0, 2], [3, 8], [8, 9]]
-    """
+    """Reads texts whose units are words, with three inputs: words, characters, and features of the spelling."""
 
     def __init__(
         self,

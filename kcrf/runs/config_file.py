@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from typing import Any
 
+from kcrf.files import finite_number
 from kcrf.runs.options import Kind, check_value, plain
 from kcrf.runs.resolve import RunConfig
 from kcrf.runs.settings import FIELDS, PARTS, Settings
@@ -89,7 +90,10 @@ def _config(run: Mapping[str, Any], kind: Kind) -> RunConfig:
     for part in (*parts.values(), *stages):
         for setting in fields(part):
             check_value(FIELDS[setting.name], getattr(part, setting.name), kind)
-    return RunConfig(**parts, stages=stages, facts=_part(DataFacts, run["facts"]), temperature=run["temperature"])
+    temperature = run["temperature"]
+    for value in temperature.values() if isinstance(temperature, dict) else [temperature]:
+        finite_number("run", "temperature", value, above=0)
+    return RunConfig(**parts, stages=stages, facts=_part(DataFacts, run["facts"]), temperature=temperature)
 
 
 def _part(part: type[Any], values: Mapping[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from kcrf.layers import TransformersEncoder
 from kcrf.layers.transformers_encoder import check_backend
 from kcrf.models import save_pretrained
 from kcrf.readers import EncoderReader, PieceReader, encoder_reader
+from kcrf.readers.pieces import lowest_layers
 from kcrf.runs import RunFolder
 from kcrf.runs.setup import load_setup
 from kcrf.taggers.open_model import open_model
@@ -22,7 +23,7 @@ def is_run(path):
 
 
 def reader_of(bert, layers=None, lower_case=None, word_case=False):
-    """Creates the `PieceReader` of a BERT, as `PieceReader.of_bert`. The folder may also be a run folder."""
+    """Creates the reader of a BERT, as `encoder_reader`. The folder may also be a run folder."""
     if not is_run(bert):
         reader = encoder_reader(bert, layers, lower_case, word_case)
         if "transformers" in reader.config:
@@ -31,10 +32,7 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
     reader_of_run = load_setup(RunFolder(bert)).reader
     if not isinstance(reader_of_run, EncoderReader):
         raise ValueError(f"{bert}: needs a run that was trained with --bert. Received: one without")
-    existing = reader_of_run.config["num_hidden_layers"]
-    if layers is not None and layers > existing:
-        raise ValueError(f"{bert}: has {existing} layers. Received: bert_layers={layers}")
-    reader = reader_of_run.with_layers(layers or existing, word_case)
+    reader = reader_of_run.with_config(lowest_layers(bert, reader_of_run.config, layers), word_case)
     if lower_case is None:
         return reader
     if not isinstance(reader, PieceReader):

@@ -4,9 +4,7 @@ Spans are half-open `[start, end)`. A segmentation span is `(start, end)`. The s
 class, is `(start, end, label)`.
 """
 
-from kcrf.tags.check import check_tags
-from kcrf.tags.scheme import TagScheme, bio, bioes, bmes, classes
-from kcrf.tags.words import tags_to_words, words_to_tags
+from kcrf.tags.scheme import TagScheme, bio, bioes, bmes, check_tags, classes, tags_to_words, words_to_tags
 
 __all__ = [
     "bmes",

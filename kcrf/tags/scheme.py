@@ -1,17 +1,20 @@
-"""`TagScheme`: the tags of a task and the rules of their order, with the functions that make one. Needs NumPy only."""
+"""`TagScheme`: the tags of a task, the rules of their order, and their checks. Needs NumPy only."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kcrf.tags.words import word_starts, word_tags
-
 Types = tuple[str, ...]
 _PREFIXES = {f"{letter}-" for letter in "BIESMLU"}
 _WORD_TAGS = 4  # of each class of words
+_KINDS = {  # by name: the letters of a type; which of them are single, begin, middle, end; after which a span ends
+    "bmes": ("sbme", (0, 1, 2, 3), "se"),
+    "bio": ("BI", (0, 0, 1, 1), "OBI"),
+    "bioes": ("BIES", (3, 0, 1, 2), "OES"),
+    "classes": ("c", (0, 0, 0, 0), "c"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +31,9 @@ class TagScheme:
         allowed_transitions: `(tags, tags)` bool, `[i, j]` True where tag j may follow tag i.
         allowed_ends: `(tags,)` bool, True where a sentence may end with the tag.
 
-    Example:
-
     >>> scheme = bio(["LOC", "PER"])
-    >>> scheme.labels
-    ('O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER')
-    >>> scheme.encode([(1, 3, "PER")], length=4)
-    [0, 3, 4, 0]
+    >>> scheme.labels, scheme.encode([(1, 3, "PER")], length=4)
+    (('O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER'), [0, 3, 4, 0])
     >>> scheme.decode([0, 3, 4, 0])
     [(1, 3, 'PER')]
     """
@@ -45,7 +44,6 @@ class TagScheme:
     allowed_starts: np.ndarray
     allowed_transitions: np.ndarray
     allowed_ends: np.ndarray
-    _inside: Callable[..., list[int]]
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -83,21 +81,22 @@ class TagScheme:
             raise ValueError(f"A tag scheme is one of {sorted(makers)}. Received: name={config.get('name')!r}")
         return makers[config["name"]](config["types"])
 
+    def _inside(self, length: int, label: str | None = None) -> list[int]:
+        """The tags of a span."""
+        if label is not None and label not in self.types:
+            raise ValueError(f"The scheme has the entity types {self.types}. Received: {label!r}")
+        letters, (single, begin, middle, end), _ = _KINDS[self.name]
+        first = len(self.labels) % len(letters) + (len(letters) * self.types.index(label) if label is not None else 0)
+        return [first + single] if length == 1 else [first + begin, *[first + middle] * (length - 2), first + end]
+
     def encode(self, spans: Iterable[tuple[Any, ...]], length: int) -> list[int]:
-        """Converts the spans of a sentence to tags, one per character.
+        """Converts the spans of a sentence to tags, a list of `length` ints.
 
         Args:
             spans: `(start, end)` for segmentation, where they must cover the sentence, or `(start, end, label)` for
                 entities, where the rest is outside, and for classes of tokens or words, where the rest is unknown (-1).
                 Half-open, in characters, in any order, not overlapping.
             length: The number of characters of the sentence.
-
-        Returns:
-            A list of `length` ints.
-
-        Raises:
-            ValueError: A span has another form, is empty, overlaps another, leaves the sentence or has a label that the
-                scheme lacks; or segmentation spans leave a gap.
         """
         tags: list[int | None] = [None] * length
         for span in spans:
@@ -115,12 +114,11 @@ class TagScheme:
         return [self.outside if tag is None else tag for tag in tags]
 
     def decode(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
-        """Converts tags to spans. Illegal sequences are accepted.
+        """Converts tags to spans. Illegal sequences are accepted, as in conlleval.
 
-        A word begins at s, at b and after s or e, so words cover the sentence; but a word whose first tag is negative
-        (unknown, or of padding) is left out. The class of a word is that of its first tag. An entity begins at B or S,
-        and at an I or E that does not continue an entity of its own type, as in conlleval; a negative tag is outside,
-        as O is. Of classes of tokens, each token is a span; one with a negative tag is left out.
+        A word begins at s, at b and after s or e, so words cover the sentence. Its class is that of its first tag. An
+        entity begins at B or S, and at an I or E that does not continue an entity of its own type. A negative tag is
+        outside; words and tokens with a negative first tag are left out.
         """
         if self.is_of_tokens:
             return [(i, i + 1, self.labels[tag]) for i, tag in enumerate(tags) if tag >= 0]
@@ -146,11 +144,9 @@ class TagScheme:
         return [(a, b, self.types[tags[a] // _WORD_TAGS]) for a, b in words] if self.types else words
 
     def violations(self, tags: Sequence[int] | np.ndarray) -> list[tuple[int, str | None, str | None]]:
-        """The positions at which a tag sequence breaks the scheme.
+        """The positions at which tags break the scheme, a list of `(position, previous label, label)`.
 
-        Returns:
-            A list of `(position, previous label, label)`. The previous label is `None` at a forbidden start, the label
-            is `None` at a forbidden end. Transitions from and to negative (unknown) tags are not checked.
+        The previous label is `None` at a forbidden start, the label at a forbidden end. Negative tags are not checked.
 
         >>> bmes().violations([0, 3, 1])
         [(1, 's', 'e'), (2, 'b', None)]
@@ -170,11 +166,6 @@ class TagScheme:
 
     def repair(self, tags: Iterable[int]) -> list[int]:
         """Converts tags to legal tags of the same spans, those of `decode`. Legal sequences do not change.
-
-        This converts IOB1 to BIO, and adds missing begin or end tags to words and entities.
-
-        Raises:
-            ValueError: A tag is negative (unknown).
 
         >>> scheme = bio(["PER"])
         >>> [scheme.labels[tag] for tag in scheme.repair([2, 2, 0, 2])]  # I-PER I-PER O I-PER, as IOB1 writes it
@@ -197,25 +188,11 @@ def bmes(types: Iterable[str] = ()) -> TagScheme:
     >>> bmes().encode([(0, 3), (3, 4)], length=4)
     [1, 2, 3, 0]
     >>> scheme = bmes(["NOUN", "VERB"])
-    >>> scheme.labels
-    ('s-NOUN', 'b-NOUN', 'm-NOUN', 'e-NOUN', 's-VERB', 'b-VERB', 'm-VERB', 'e-VERB')
-    >>> scheme.encode([(0, 3, "NOUN"), (3, 4, "VERB")], length=4)
-    [1, 2, 3, 4]
-    >>> scheme.decode([1, 2, 3, 4])
-    [(0, 3, 'NOUN'), (3, 4, 'VERB')]
+    >>> scheme.labels[:5], scheme.encode([(0, 3, "NOUN"), (3, 4, "VERB")], length=4)
+    (('s-NOUN', 'b-NOUN', 'm-NOUN', 'e-NOUN', 's-VERB'), [1, 2, 3, 4])
     """
     types = _checked_types(types) if types else ()
-    closed = np.array([True, False, False, True])  # after s and e no word is open
-    opens = np.array([True, True, False, False])
-    if not types:
-        transitions = closed[:, None] == opens[None, :]
-        return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, word_tags)
-    labels = tuple(f"{prefix}-{label}" for label in types for prefix in "sbme")
-    opens, closed = np.tile(opens, len(types)), np.tile(closed, len(types))
-    of_type = np.repeat(np.arange(len(types)), _WORD_TAGS)  # (tags,)
-    inside_word = ~closed[:, None] & ~opens & (of_type[:, None] == of_type)  # (from, to)
-    inside = partial(_word_tags_of_type, types)  # which can be pickled
-    return TagScheme("bmes", types, labels, opens, closed[:, None] & opens | inside_word, closed, inside)
+    return _scheme("bmes", types, [f"{letter}-{label}" for label in types for letter in "sbme"] or [*"sbme"])
 
 
 def bio(types: Iterable[str]) -> TagScheme:
@@ -225,11 +202,7 @@ def bio(types: Iterable[str]) -> TagScheme:
     [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
     """
     types = _entity_types(types)
-    labels = ("O", *(f"{prefix}-{label}" for label in types for prefix in "BI"))
-    starts = np.array([not label.startswith("I") for label in labels])
-    transitions = np.array([[not b.startswith("I") or a[1:] == b[1:] for b in labels] for a in labels])
-    inside = partial(_bio_tags, types)
-    return TagScheme("bio", tuple(types), labels, starts, transitions, np.ones(len(labels), bool), inside)
+    return _scheme("bio", types, ["O", *(f"{letter}-{label}" for label in types for letter in "BI")])
 
 
 def bioes(types: Iterable[str]) -> TagScheme:
@@ -239,12 +212,7 @@ def bioes(types: Iterable[str]) -> TagScheme:
     [4, 1, 2, 3, 0]
     """
     types = _entity_types(types)
-    labels = ("O", *(f"{prefix}-{label}" for label in types for prefix in "BIES"))
-    opens = np.array([label[0] in "OBS" for label in labels])
-    closed = np.array([label[0] in "OES" for label in labels])
-    same_type = np.array([[a[1:] == b[1:] for b in labels] for a in labels])
-    transitions = np.where(closed[:, None], opens[None, :], ~opens[None, :] & same_type)
-    return TagScheme("bioes", tuple(types), labels, opens, transitions, closed, partial(_bioes_tags, types))
+    return _scheme("bioes", types, ["O", *(f"{letter}-{label}" for label in types for letter in "BIES")])
 
 
 def classes(types: Iterable[str]) -> TagScheme:
@@ -253,31 +221,19 @@ def classes(types: Iterable[str]) -> TagScheme:
     >>> scheme = classes(["NOUN", "VERB"])
     >>> scheme.encode([(0, 1, "VERB"), (2, 3, "NOUN")], length=3)
     [1, -1, 0]
-    >>> scheme.decode([1, -1, 0])
-    [(0, 1, 'VERB'), (2, 3, 'NOUN')]
     """
-    labels = tuple(_checked_types(types))
-    free = np.ones(len(labels), bool)
-    return TagScheme("classes", labels, labels, free, np.outer(free, free), free, partial(_class_tags, labels))
+    types = _checked_types(types)
+    return _scheme("classes", types, types)
 
 
-def _word_tags_of_type(types: Types, length: int, label: str) -> list[int]:
-    first = _WORD_TAGS * _type_index(types, label)
-    return [first + tag for tag in word_tags(length)]
-
-
-def _bio_tags(types: Types, length: int, label: str) -> list[int]:
-    begin = 1 + 2 * _type_index(types, label)
-    return [begin] + [begin + 1] * (length - 1)
-
-
-def _bioes_tags(types: Types, length: int, label: str) -> list[int]:
-    begin = 1 + 4 * _type_index(types, label)
-    return [begin + 3] if length == 1 else [begin] + [begin + 1] * (length - 2) + [begin + 2]
-
-
-def _class_tags(types: Types, length: int, label: str) -> list[int]:
-    return [_type_index(types, label)] * length
+def _scheme(name: str, types: Types, labels: Sequence[str]) -> TagScheme:
+    letters, _, closing = _KINDS[name]
+    outside = ["O"] * (len(labels) % len(letters))
+    letter = np.array([*outside, *letters * max(1, len(types))])  # of each tag
+    of_type = np.append(np.full(len(outside), -1), np.arange(len(letter) - len(outside)) // len(letters))
+    opens, closed = np.isin(letter, [*"OBSsbc"]), np.isin(letter, [*closing])
+    continues = ~np.isin(letter, [*"OESsec"])[:, None] & ~opens & (of_type[:, None] == of_type)  # (from, to)
+    return TagScheme(name, types, tuple(labels), opens, closed[:, None] & opens | continues, closed)
 
 
 def _checked_types(types: Iterable[str]) -> Types:
@@ -301,7 +257,124 @@ def _entity_types(types: Iterable[str]) -> Types:
     return types
 
 
-def _type_index(types: Types, label: str) -> int:
-    if label not in types:
-        raise ValueError(f"The scheme has the entity types {types}. Received: {label!r}")
-    return types.index(label)
+SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
+
+
+def words_to_tags(words: Iterable[str]) -> list[int]:
+    """The BMES tags of a sentence given as a list of words.
+
+    >>> words_to_tags(["我", "喜欢", "图书馆"])
+    [0, 1, 3, 1, 2, 3]
+    """
+    if isinstance(words, str):
+        raise ValueError(
+            f"`words_to_tags` needs a list of words. Received: a string, {words[:40]!r}; use words.split()"
+        )
+    words = list(words)
+    wrong = next((word for word in words if not isinstance(word, str) or not word), None)
+    if wrong is not None:
+        raise ValueError(f"`words_to_tags` needs words, none of them empty. Received: {wrong!r}")
+    return [tag for word in words for tag in word_tags(len(word))]
+
+
+def tags_to_words(text: str, tags: Sequence[int] | np.ndarray) -> list[str]:
+    """Splits a text into words by the BMES tags of its characters. The words, joined, are always the text.
+
+    >>> tags_to_words("我喜欢", [0, 1, 3])
+    ['我', '喜欢']
+    """
+    if len(text) != len(tags):
+        raise ValueError(f"Needs one tag per character. Received: {len(text)} characters, {len(tags)} tags")
+    wrong = next((tag for tag in tags if isinstance(tag, str) or not -1 <= tag <= END), None)
+    if wrong is not None:
+        raise ValueError(f"Tags must be 0 = s, 1 = b, 2 = m, 3 = e. Received: {wrong!r}")
+    starts = word_starts(tags)
+    return [text[start:end] for start, end in zip(starts, starts[1:] + [len(text)], strict=False)]
+
+
+def word_starts(tags: Sequence[int] | np.ndarray) -> list[int]:
+    """The positions at which words begin, in a BMES sequence that may be illegal."""
+    before = [SINGLE, *tags]
+    return [
+        position
+        for position, (last, tag) in enumerate(zip(before, tags, strict=False))
+        if tag == SINGLE or tag == BEGIN or last == SINGLE or last == END
+    ]
+
+
+def word_tags(length: int) -> list[int]:
+    """The tags of a word of a length."""
+    return [SINGLE] if length == 1 else ([BEGIN] + [MIDDLE] * (length - 2) + [END])[:length]
+
+
+_MOST_VIOLATIONS = 5  # in an error message
+
+
+def check_tags(
+    sentences: Iterable[Any], scheme: TagScheme, lengths: Sequence[int] | None = None, repair: bool = False
+) -> list[list[int]]:
+    """Checks the tags of sentences before training, since a compiled graph cannot report errors in them.
+
+    Args:
+        sentences: One sequence of ints per sentence. Negative ones are unknown: their transitions are not checked.
+        scheme: The `TagScheme` that they should follow.
+        lengths: The number of characters of each sentence. Defaults to `None`: not checked.
+        repair: Whether to repair sentences that break the scheme, such as those of IOB1 files, with `TagScheme.repair`.
+            Defaults to `False`.
+
+    Returns:
+        A list of lists of ints that follow the scheme.
+
+    Raises:
+        ValueError: A sentence has another length or a tag that the scheme lacks, or without `repair` breaks the scheme.
+            Names the first sentences, positions and labels, counted from 0.
+
+    >>> from kcrf.tags import bmes
+    >>> check_tags([[0, 1, 3], [1, 2]], bmes(), repair=True)
+    [[0, 1, 3], [1, 3]]
+    """
+    sentences = [[int(tag) for tag in tags] for tags in sentences]
+    _check_ranges(sentences, scheme, lengths)
+    broken = {number: violations for number, tags in enumerate(sentences) if (violations := scheme.violations(tags))}
+    if not repair and broken:
+        total = sum(map(len, broken.values()))
+        places = [(number, *violation) for number, violations in broken.items() for violation in violations]
+        raise ValueError(
+            f"Tags must follow the scheme {scheme.name}; `repair=True` repairs them. Received: {total} violations in "
+            f"{len(broken)} of {len(sentences)} sentences, "
+            f"first {'; '.join(_describe(*place) for place in places[:_MOST_VIOLATIONS])}"
+        )
+    for number in broken:
+        try:
+            sentences[number] = scheme.repair(sentences[number])
+        except ValueError as error:
+            raise ValueError(f"sentence {number}: {error}") from None
+    return sentences
+
+
+def _check_ranges(sentences: Sequence[Sequence[int]], scheme: TagScheme, lengths: Sequence[int] | None) -> None:
+    if lengths is not None and len(lengths) != len(sentences):
+        raise ValueError(f"Needs one length per sentence. Received: {len(sentences)} sentences, {len(lengths)} lengths")
+    for number, tags in enumerate(sentences):
+        if lengths is not None and len(tags) != lengths[number]:
+            raise ValueError(
+                f"Needs one tag per character. Received: sentence {number} with {lengths[number]} characters, "
+                f"{len(tags)} tags"
+            )
+        for position, tag in enumerate(tags):
+            if tag >= len(scheme):
+                raise ValueError(
+                    f"Tags must be below {len(scheme)}, the number of labels. Received: tag {tag} in sentence {number} "
+                    f"at position {position}"
+                )
+
+
+def _describe(number: int, position: int, previous: str | None, label: str | None) -> str:
+    return f"sentence {number}, position {position}: {violation_in_words(previous, label)}"
+
+
+def violation_in_words(previous: str | None, label: str | None) -> str:
+    """Describes a violation in the labels that `TagScheme.violations` returns for it."""
+    if label is None:
+        return f"{previous} at the end"
+    return f"{label} at the start" if previous is None else f"{label} after {previous}"

@@ -23,6 +23,7 @@ from kcrf.corpora.json_objects import begins_json
 from kcrf.corpora.lines import read_lines
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
+from kcrf.progress_bars import print_note
 from kcrf.readers import Reader
 from kcrf.readers.units import with_copies
 from kcrf.readers.windows import SEPARATOR
@@ -104,6 +105,12 @@ class Classification(Task):
     ) -> list[Any]:
         examples = with_copies(items, copies)
         readings = reader.read_texts([example.texts for example in examples], data.max_length)
+        full = sum(reading.windows[0].length >= data.max_length for reading in readings)
+        if full:
+            print_note(
+                f"{full:,} of {len(readings):,} texts fill the {data.max_length} positions that are read; longer ones "
+                "are cut: a larger --max-length reads more"
+            )
         numbers = {label: number for number, label in enumerate(data.labels)}
         targets: list[float]
         if numbers:

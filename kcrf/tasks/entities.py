@@ -9,7 +9,7 @@ from kcrf.corpora.conll import conll_lines
 from kcrf.corpora.offsets import trimmed_span
 from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
-from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
+from kcrf.readers.word_tokens import choose_units, entities_that_cut_tokens, splits_of
 from kcrf.tasks.errors import check_same_texts
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words, types_of
 

@@ -1,10 +1,13 @@
-"""The classes of characters in BERT's tokenizer: parts of words, words of their own, spaces, or dropped."""
+"""The classes of characters in BERT's tokenizer, and the pieces of words."""
 
 import unicodedata
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+
+from kcrf.extras import needs_extra
 
 WORD, ALONE, SPACE, DROPPED = range(1, 5)  # the classes; 0 means not looked up yet
 START, END = 0x110000, 0x110001  # code points that Unicode does not use stand for the start and the end token
@@ -75,12 +78,8 @@ class CharacterClasses:
 
 
 class WordStarts(NamedTuple):
-    """The words of an array of characters, given by their classes.
-
-    Attributes:
-        kept: The positions of the characters that words are made of.
-        starts: For each word, the index in `kept` of its first character.
-        in_word: For each of `kept`, whether it is a part of a longer word; `False`: it is a word of its own.
+    """The words of an array of characters: the positions of the characters that words are made of; for each word, the
+    index there of its first character; and for each character, whether it is a part of a longer word.
     """
 
     kept: np.ndarray
@@ -99,11 +98,7 @@ def word_starts(classes: np.ndarray) -> WordStarts:
 
 
 def words_of(text: str) -> np.ndarray:
-    """The words of a text as BERT splits it: `(words, 2)`, the start and end of each.
-
-    >>> words_of("\u4eca\u5929 is fine!").tolist()
-    [[0, 1], [1, 2], [3, 5], [6, 10], [10, 11]]
-    """
+    """The words of a text as BERT splits it: `(words, 2)`, the start and end of each."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     kept, starts, _ = word_starts(character_classes().of_codes(codes))
     last = np.append(starts[1:], len(kept))[: len(starts)] - 1
@@ -112,11 +107,7 @@ def words_of(text: str) -> np.ndarray:
 
 @cache
 def character_classes(strip_accents: bool = False, split_chinese: bool = True) -> CharacterClasses:
-    """The classes of characters under two settings of a tokenizer, see `CharacterClasses`.
-
-    >>> character_classes().of("中") == ALONE, character_classes(split_chinese=False).of("中") == WORD
-    (True, True)
-    """
+    """The classes of characters under two settings of a tokenizer, see `CharacterClasses`."""
     return CharacterClasses(strip_accents, split_chinese)
 
 
@@ -133,11 +124,7 @@ class _Spaced(dict):
 
 
 def normalize_with_origins(text: str, lower: bool, strip_accents: bool) -> tuple[str, np.ndarray | None]:
-    """Lower-cases a text and splits accents from their letters, each only if asked for.
-
-    >>> normalize_with_origins("\\u00c9T", lower=True, strip_accents=True)
-    ('e\\u0301t', array([0, 0, 1]))
-    """
+    """Lower-cases a text and splits accents from their letters, if asked for; and the old place of each character."""
     plain = text.lower() if lower else text
     is_decomposed = not strip_accents or unicodedata.is_normalized("NFD", plain)
     if len(plain) == len(text) and is_decomposed:
@@ -163,3 +150,76 @@ def _marks_in_order(chars):
         ordered.append(item)
         marks = []
     return ordered[:-1]
+
+
+CACHED_WORDS = 1 << 18
+
+
+class WordPieces:
+    """Splits words into pieces. The Rust library `tokenizers` does so once for each distinct word."""
+
+    def __init__(self, token_dict, word_maxlen, id_of):
+        with needs_extra("transformers", "Tokenizer"):
+            from tokenizers.models import WordPiece
+        vocabulary = token_dict if "[UNK]" in token_dict else {**token_dict, "[UNK]": 0}  # the library requires it
+        self.__setstate__((WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=word_maxlen), id_of))
+
+    def __getstate__(self):
+        return self._model, self._id_of
+
+    def __setstate__(self, state):
+        self._model, self._id_of = state
+        self._split_words = {}
+        # By code point: the id of the character, plus 1; 0 means not looked up yet.
+        self._lone_ids = np.zeros(END + 1, np.int32)
+
+    def tokens(self, word):
+        """The tokens of a word; the word itself where the vocabulary lacks it."""
+        try:
+            tokens = [piece.value for piece in self._model.tokenize(word)]
+        except UnicodeEncodeError:  # half of a surrogate pair, which Rust cannot take and no vocabulary has
+            return [word]
+        return [word] if len(tokens) == 1 else tokens  # the library gives [UNK] where bert4keras keeps the word
+
+    def of(self, words):
+        """For each word its tokens, their ids, and their lengths in characters."""
+        get, split = self._split_words.get, self._split
+        return [get(word) or split(word) for word in words]
+
+    def _split(self, word):
+        if len(self._split_words) >= CACHED_WORDS:
+            self._split_words.clear()
+        tokens = self.tokens(word)
+        lengths = [len(token) - 2 * (place > 0) for place, token in enumerate(tokens)]
+        pieces = self._split_words[word] = (tokens, [self._id_of(token) for token in tokens], lengths)
+        return pieces
+
+    def set_id(self, code, number):
+        """Sets the id of a code point: of one that Unicode does not use, for the start or the end token."""
+        self._lone_ids[code] = number + 1
+
+    def tokenize(self, codes, classes):
+        """Tokenizes an array of code points, given their classes (see `kcrf.tokenizers.characters`)."""
+        kept, starts, in_word = word_starts(classes)
+        is_word = in_word[starts]
+        text = np.where(classes == WORD, codes, ord(" "))[classes != DROPPED]
+        pieces = self.of(text.tobytes().decode("utf-32-le", "surrogatepass").split())
+        counts = np.ones(len(starts), np.int64)
+        counts[is_word] = [len(tokens) for tokens, _, _ in pieces]
+        of_word = np.flatnonzero(np.repeat(is_word, counts))
+        ids = np.repeat(self._ids_of_characters(codes[kept[starts]], ~is_word), counts)
+        ids[of_word] = list(chain.from_iterable(numbers for _, numbers, _ in pieces))
+        lengths = np.ones(len(ids), np.int64)
+        lengths[of_word] = list(chain.from_iterable(sizes for _, _, sizes in pieces))
+        ends = np.cumsum(lengths)
+        return ids, np.array([kept[ends - lengths], kept[ends - 1] + 1]).T
+
+    def _ids_of_characters(self, codes, alone):
+        """The ids of the characters that are words of their own; undefined for the others."""
+        ids = self._lone_ids[codes]
+        unknown = codes[(ids == 0) & alone]
+        if len(unknown):
+            for code in set(unknown.tolist()):
+                self._lone_ids[code] = self.of([chr(code)])[0][1][0] + 1
+            ids = self._lone_ids[codes]
+        return ids - 1

@@ -1,6 +1,7 @@
 """Unigram and byte-level BPE tokenizers, as XLM-R, e5 and RoBERTa have them in `tokenizer.json`. Needs no Keras."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -10,8 +11,72 @@ import numpy as np
 
 from kcrf.extras import needs_extra
 from kcrf.files import read_json
-from kcrf.tokenizers.encodings import Encoding
-from kcrf.tokenizers.folders import SETTINGS, SPECIAL_MAP, WHOLE, text_of
+from kcrf.tokenizers.characters import CJK_PUNCTUATION
+from kcrf.tokenizers.vocabularies import SETTINGS, SPECIAL_MAP, WHOLE, text_of
+
+
+class Encoding(NamedTuple):
+    """The ids of a text or a pair; 0 and 1 for the first and the second text; and an array `(tokens, 2)`, the half-open
+    span of each token in its own text, (0, 0) for special tokens.
+    """
+
+    token_ids: list
+    segment_ids: list
+    offsets: np.ndarray
+
+
+def in_original(places, origin):
+    """Converts offsets in lower-cased text to offsets in the original. `origin` has the position of each character."""
+    if origin is None:
+        return places
+    special = places[:, 1] == 0
+    first, last = origin[places[:, 0] * ~special], origin[places[:, 1] - 1]
+    return np.where(special[:, None], 0, np.stack([first, last + 1], axis=1))
+
+
+def truncate(maxlen, index, *sequences):
+    """Shortens lists in place, as `_cuts` says."""
+    for cut, sequence in zip(_cuts(maxlen, index, *map(len, sequences)), sequences):
+        del sequence[cut]
+
+
+def _cuts(maxlen, index, *lengths):
+    """The slice to remove from each sequence: one item at `index` of the longest at a time, until all fit."""
+    kept = list(lengths)
+    while sum(kept) > max(maxlen, 0):
+        kept[kept.index(max(kept))] -= 1
+    cuts = []
+    for length, left in zip(lengths, kept):
+        start = index if index >= 0 else left + index + 1
+        if left < length and not 0 <= start <= left:
+            raise ValueError(f"`maxlen` must leave room for the special tokens. Received: maxlen={maxlen}")
+        cuts.append(slice(start, start + length - left) if left < length else slice(0, 0))
+    return cuts
+
+
+def joined(row, second_row, shared, maxlen, index):
+    """The encoding of two rows of ids and places, cut to `maxlen` at `index` and joined."""
+    (first, first_places), (second, second_places) = row, second_row
+    if maxlen is not None and len(first) + len(second) > maxlen + shared:
+        cuts = _cuts(maxlen + shared, index, len(first), len(second))
+        first, second = (ids[: cut.start] + ids[cut.stop :] for ids, cut in zip((first, second), cuts))
+        first_places = np.delete(first_places, cuts[0], axis=0)
+        second_places = np.delete(second_places, cuts[1], axis=0)
+    segments = [0] * len(first) + [1] * (len(second) - shared)
+    return Encoding(first + second[shared:], segments, np.concatenate([first_places, second_places[shared:]]))
+
+
+def joined_texts(texts):
+    """Joins texts, each with a line end before and after it, in place of its start and its end token."""
+    return "\n" + "\n\n".join(texts) + "\n"
+
+
+def tidy(text):
+    """A text of tokens with spaces between them, without the spaces around signs and in numbers."""
+    text = re.sub("' (re|m|s|t|ve|d|ll) ", r"'\1 ", re.sub(" +", " ", text))
+    text = re.sub(f"([{re.escape(CJK_PUNCTUATION)}+\\-/={{(<\\[]) ", r"\1", text)
+    return re.sub(r"(\d\.) (\d)", r"\1\2", text).strip()
+
 
 CACHED_UNITS = 1 << 18
 _SPACES = "▁Ġ "  # how Unigram and BPE write a space in a token
@@ -26,13 +91,8 @@ _ROLES = {
 
 
 class UnitPieces(NamedTuple):
-    """The pieces of the units of a text.
-
-    Attributes:
-        ids: The ids of all pieces.
-        ends: `(pieces,)`, the end of each piece in the text.
-        units: `(units, 2)`, the units that have a piece.
-        first: `(units,)`, the number of the first piece of each unit.
+    """The pieces of the units of a text: the ids and ends of all pieces, the `(start, end)` of the units that have one,
+    and the number of the first piece of each of these units.
     """
 
     ids: list[int]
@@ -47,10 +107,6 @@ class SubwordTokenizer:
     Args:
         definition: The content of a `tokenizer.json`, a string.
         special: The special tokens by role: "pad", "start", "end", "mask", "unk". Defaults to the usual names.
-
-    Attributes:
-        definition, special: As given, with all roles that the vocabulary has.
-        ids: The ids of the special tokens, by role.
 
     Raises:
         ImportError: The library `tokenizers` is not installed.
@@ -180,11 +236,7 @@ class SubwordTokenizer:
     def encode_units(self, texts: Sequence[str], units: Sequence[np.ndarray]) -> list[UnitPieces]:
         """Encodes texts unit by unit, so that no piece crosses the border of two units.
 
-        A unit after white space is encoded with a space before it, as inside a text.
-
-        Args:
-            texts: List of strings.
-            units: For each text an array `(units, 2)` with the start and end of each unit, ascending.
+        A unit after white space is encoded with a space before it. Each text has an ascending array `(units, 2)`.
         """
         keys = [self._keys(text, places.tolist()) for text, places in zip(texts, units, strict=True)]
         self._encode_new({key for row in keys for key in row})

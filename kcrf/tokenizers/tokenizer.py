@@ -1,8 +1,7 @@
 """The WordPiece tokenizer of BERT with bert4keras' names and results. Needs no Keras.
 
-The Rust library `tokenizers` splits each distinct word into pieces once. Texts are split into words here: a single one
-with `str.translate`, a batch with NumPy. On Chinese text, where most words are one character, this is several times
-faster than the library's own normalizers, whose Unicode tables also differ from Python's.
+Texts are split into words here: on Chinese text, where most words are one character, this is several times faster
+than the library's normalizers, whose Unicode tables also differ from Python's.
 """
 
 import unicodedata
@@ -18,6 +17,7 @@ from kcrf.tokenizers.characters import (
     DROPPED,
     END,
     START,
+    WordPieces,
     character_classes,
     is_cjk_character,
     is_control,
@@ -25,9 +25,8 @@ from kcrf.tokenizers.characters import (
     is_space,
     normalize_with_origins,
 )
-from kcrf.tokenizers.encodings import Encoding, in_original, joined, joined_texts, tidy, truncate
+from kcrf.tokenizers.subwords import Encoding, in_original, joined, joined_texts, tidy, truncate
 from kcrf.tokenizers.vocabularies import load_vocab, stem
-from kcrf.tokenizers.word_pieces import WordPieces
 
 # Methods that a subclass may replace, as with bert4keras: then texts are split by them, character by character.
 _OF_A_CHARACTER = ("_is_punctuation", "_is_cjk_character", "_is_space", "_is_control")
@@ -181,7 +180,7 @@ class Tokenizer:
         pattern: str = "S*E*E",
         truncate_from: str | int = "right",
     ) -> tuple[list[int], list[int]]:
-        """Token ids and segment ids of a text or of a pair.
+        """Token ids and segment ids of a text or of a pair, two lists of the same length.
 
         Args:
             first_text: A string, or a list of tokens with their start and end tokens.
@@ -190,12 +189,6 @@ class Tokenizer:
             pattern: "S*E*E", or "S*ES*E" to give the second text a start token too. Defaults to "S*E*E".
             truncate_from: Where tokens are removed: "right" (before the end token), "left" (after the start token), or
                 an index. Defaults to "right".
-
-        Returns:
-            Two lists of ints of the same length.
-
-        Raises:
-            ValueError: `maxlen` leaves no place for the special tokens.
         """
         first = self.tokenize(first_text) if isinstance(first_text, str) else list(first_text)
         second = self.tokenize(second_text) if isinstance(second_text, str) else list(second_text or [])
@@ -230,9 +223,6 @@ class Tokenizer:
 
         Returns:
             A list of `Encoding(token_ids, segment_ids, offsets)`.
-
-        Raises:
-            ValueError: As for `encode`; or `pre_tokenize` returned words that do not occur in the text.
 
         >>> tokenizer = Tokenizer({"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "lo": 3, "##ve": 4}, do_lower_case=True)
         >>> tokenizer.encode_batch(["Love"])[0].offsets.tolist()
@@ -324,17 +314,7 @@ class Tokenizer:
         return normalize_with_origins(text, bool(self._do_lower_case), self._strip_accents)
 
     def rematch(self, text: str, tokens: list[str]) -> list[list[int]]:
-        """The positions of the characters of each token in a text.
-
-        Args:
-            text: The string that was tokenized.
-            tokens: Its tokens, special ones too.
-
-        Returns:
-            For each token the list of the positions of its characters in `text`; [] for special tokens.
-
-        Raises:
-            ValueError: A token does not occur after the one before it.
+        """The positions in a text of the characters of each of its tokens, [] for special tokens.
 
         >>> Tokenizer({"[UNK]": 0, "ab": 1, "##c": 2}).rematch("x abc", ["[CLS]", "ab", "##c"])
         [[], [2, 3], [4]]

@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.augmentation import Synonyms, altered_copies
-from kcrf.augmentation.copies import OPERATIONS
-from kcrf.augmentation.texts import alter_example
+from kcrf.augmentation.copies import OPERATIONS, alter_example
 from kcrf.corpora import Example, Sentence, load_mini
-from kcrf.readers.unit_choice import entities_that_cut_tokens
-from kcrf.readers.word_tokens import token_spans
+from kcrf.readers.word_tokens import entities_that_cut_tokens, token_spans
 
 BACKENDS = ["torch"]
 

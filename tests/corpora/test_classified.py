@@ -78,9 +78,9 @@ REFUSED = {
     "many columns without names": ("a\tb\tc\td\n", None, "data.tsv:1: needs the columns text and label, or `fields`"),
     "commas of a text without quotes": ("a,x\nb, c,y\n", None, "data.tsv:2: needs 2 columns, as .* Received: 3"),
     "a header without a label": (
-        "review,sentiment\na,x\n",
+        "review,verdict\na,x\n",
         None,
-        "data.tsv:1: needs the columns text and label, .*: review, sentiment",
+        "data.tsv:1: needs the columns text and label, .*: review, verdict",
     ),
     "a quote that is not closed": ('text,label\n"a\n, x\nb,x\n', None, "data.tsv:2: needs .* Received: unexpected end"),
     "a quote that ends in another line": (

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 from conftest import few
 from test_formats import CHINESE, ENGLISH, TREEBANKS
+from test_strangers import ENTITIES, TABLES
 
 from kcrf.corpora import read_classified, read_entities, read_names, read_segmented, read_tagged
 from kcrf.corpora.conll import read_conll_tokens
 from kcrf.corpora.dictionary import read_user_dictionary
+from kcrf.corpora.tables import iterate_texts
 from kcrf.files import read_json
 
 BACKENDS = ["torch"]
 READERS = [read_classified, read_entities, read_names, read_segmented, read_tagged, read_user_dictionary, read_json]
-SEEDS = [*ENGLISH.values(), *CHINESE.values(), *TREEBANKS.values()]
+SEEDS = [text for texts in (ENGLISH, CHINESE, TREEBANKS, TABLES, ENTITIES) for text in texts.values()]
 ODD = [
     '"',
     "[",
@@ -73,6 +75,11 @@ FOUND = [  # files that once raised something else than ValueError
     "annotation_id,text\n",
     "#FORMAT=WebAnno TSV 3.3\n1-1\t0-3\n",
     "1|t|a\n1\t9\t99\tb\tX\n",
+    "1|t|ab\n1\t0\t1\ta\t\tX\n",
+    "Sentence #,Word,Tag\nSentence: 1,,B-PER\n,Lee,I-PER\n",
+    '{"tokens": ["", "b"], "ner_tags": ["O", "B-PER"]}\n',
+    '{"tokens": ["a"], "ner_tags": ["O", "B-PER"]}\n',
+    "Kim B-O\n",
 ]
 
 
@@ -87,12 +94,16 @@ def damaged(text, rng):
 
 
 def check(path, text):
+    """Raises an error if a file makes a reader raise another error than one that names the file."""
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    for read in (*READERS, lambda _: read_conll_tokens(text.split("\n"))):
+    lines = text.split("\n")
+    readers = [*READERS, lambda _: read_conll_tokens(lines, str(path))]
+    readers += [lambda _, kind=kind: list(iterate_texts(lines, str(path), kind)) for kind in ("text", "table", "json")]
+    for read in readers:
         try:
             read(path)
-        except (ValueError, FileNotFoundError):
-            continue
+        except (ValueError, FileNotFoundError) as error:
+            assert str(error).startswith(str(path)), error
 
 
 @pytest.mark.parametrize("text", FOUND)

@@ -203,7 +203,7 @@ def test_other_tasks_name_the_task(kind, read, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (lines({**KIM, "ner_tags": BIO[:3]}), "line 1: needs a tag for each token"),
+        (lines({**KIM, "ner_tags": BIO[:3]}), "data.txt:1: needs a tag for each token"),
         (lines({**KIM, "ner_tags": ["NNP"] * 4}), "data.txt:1: needs O or a tag like B-PER.*; --task pos"),
         (lines({**KIM, "ner_tags": [[], {}, False, "O"]}), "data.txt:1: needs tags that are strings"),
         (lines({"tokens": [3], "ner_tags": ["O"]}), "data.txt:1: needs "),

@@ -27,11 +27,11 @@ from kcrf.networks.tagging import build_network, crf_of  # noqa: E402
 from kcrf.readers import (  # noqa: E402
     CharacterReader,
     Lexicon,
-    PieceReader,
     StandardsReader,
     Vocabulary,
     WordReader,
     WordVectors,
+    encoder_reader,
 )
 from kcrf.runs import RunWriter, Settings  # noqa: E402
 from kcrf.runs.setup import save_setup  # noqa: E402
@@ -144,7 +144,7 @@ def test_words_with_classes_are_those_of_the_run_and_of_a_bert(tmp_path):
     write_run(tmp_path / "words", settings, characters(lexicon=True), temperature=1.3)
     bert = write_bert(tmp_path / "tiny")
     settings = Settings(task="cws-pos", types=("n", "v"), bert=str(bert), crf_lr_multiplier=1.0)
-    write_run(tmp_path / "bert", settings, PieceReader.of_bert(bert))
+    write_run(tmp_path / "bert", settings, encoder_reader(bert))
     for name, texts in (("words", TEXTS), ("bert", ["Kim lives in\u200bLeeds.", "他3 games", "\u200b"])):
         export_model(tmp_path / name, tmp_path / f"{name}.onnx")
         run, exported = (WordSegmenter(tmp_path / file) for file in (name, f"{name}.onnx"))
@@ -167,7 +167,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
     settings = Settings(task="ner", types=TYPES, units="words", encoder="bilstm", crf_lr_multiplier=1.0, **SMALL)
     write_run(tmp_path / "words", settings, WordReader.of(sentences))
     settings = Settings(task="ner", types=TYPES, bert=str(bert), crf_lr_multiplier=1.0, word_case=True)
-    write_run(tmp_path / "bert", settings, PieceReader.of_bert(bert, word_case=True))
+    write_run(tmp_path / "bert", settings, encoder_reader(bert, word_case=True))
     for name in ("words", "bert"):
         export_model(tmp_path / name, tmp_path / f"{name}.onnx")
         run, exported = (load_tagger(tmp_path / file) for file in (name, f"{name}.onnx"))
@@ -312,7 +312,7 @@ def test_a_saved_model_with_a_bert_gives_what_the_onnx_file_gives(task, tmp_path
 
     bert = write_bert(tmp_path / "tiny")
     settings = {"ner": {"types": TYPES, "crf_lr_multiplier": 1.0}, "classify": {"labels": ("a", "b"), "pool": "first"}}
-    write_run(tmp_path / "run", Settings(task=task, bert=str(bert), **settings[task]), PieceReader.of_bert(bert))
+    write_run(tmp_path / "run", Settings(task=task, bert=str(bert), **settings[task]), encoder_reader(bert))
     export_model(tmp_path / "run", tmp_path / "file.onnx")
     export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
     session = onnxruntime.InferenceSession(tmp_path / "file.onnx")

@@ -1,4 +1,4 @@
-"""kcrf.readers.subwords: encoders with Unigram and byte-level BPE tokenizers in training, tagging and export."""
+"""kcrf.readers.pieces: encoders with Unigram and byte-level BPE tokenizers in training, tagging and export."""
 
 import json
 import shutil

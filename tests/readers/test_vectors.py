@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary, WordReader, WordVectors, WordVocabulary
-from kcrf.readers.vector_files import read_vectors
+from kcrf.readers.vectors import read_vectors
 
 BACKENDS = ["torch"]
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from kcrf.corpora import Sentence, load_mini
 from kcrf.corpora.conll import join_tokens, read_conll_tokens
 from kcrf.readers import WordReader, WordVocabulary, spans_of_units, tags_of_units
-from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
-from kcrf.readers.word_tokens import shape_of, token_spans
+from kcrf.readers.word_tokens import choose_units, entities_that_cut_tokens, shape_of, splits_of, token_spans
 from kcrf.readers.words import SPELLING
 from kcrf.tags import bio, bioes
 

@@ -57,6 +57,14 @@ def test_a_damaged_config_is_refused(change, message):
         read_stored_run("config.json", {**written, **change})
 
 
+@pytest.mark.parametrize("value", [-1, 0, float("nan"), float("inf"), "a", None, True, [1], {"pku": 1.0, "gsd": -1}])
+def test_a_temperature_is_a_positive_number(value):
+    user = Settings(task="ner")
+    written = StoredRun(user, resolve(user, DataFacts(types=("A",))), None, "torch").to_json()
+    with pytest.raises(ValueError, match=r"^config.json: .*a finite number above 0 as temperature\. Received: "):
+        read_stored_run("config.json", {**written, "run": {**written["run"], "temperature": value}})
+
+
 @pytest.mark.parametrize("name, value", [("width", "16"), ("magic", 1), ("depth", 0)])
 def test_a_damaged_part_of_a_config_is_refused(name, value):
     written = StoredRun(Settings(), resolve(Settings(), DataFacts()), None, "torch").to_json()

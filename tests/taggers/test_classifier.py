@@ -23,7 +23,7 @@ from kcrf.metrics import classification_scores, regression_scores
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.networks.classification import build_classifier
 from kcrf.networks.tagging import build_network
-from kcrf.readers import CharacterReader, PieceReader, Vocabulary
+from kcrf.readers import CharacterReader, Vocabulary, encoder_reader
 from kcrf.runs import DivergedError, RunFolder, SettingError, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
 from kcrf.tags import bio
@@ -445,7 +445,7 @@ def outputs(settings, reader, texts):
 @pytest.mark.once
 @pytest.mark.parametrize("pool", ["first", "pooler", "mean", "max", "cnn"])
 def test_a_pool_is_its_definition(pool, bert):
-    reader = PieceReader.of_bert(bert)
+    reader = encoder_reader(bert)
     settings = Settings(task="classify", labels=("x", "y", "z"), bert=str(bert), pool=pool)
     model, inputs, scores = outputs(settings, reader, [("good film", None), ("it is a bad film", "poor")])
     weights = {variable.path: ops.convert_to_numpy(variable) for variable in model.weights}
@@ -483,7 +483,7 @@ def test_padding_changes_no_score_and_an_empty_text_has_one(pool):
 @pytest.mark.parametrize("task", ["classify", "ner"])
 @pytest.mark.parametrize("mode", ["concat", "weighted", "mean", "max"])
 def test_several_layers_are_combined(mode, task, bert):
-    reader = PieceReader.of_bert(bert)
+    reader = encoder_reader(bert)
     settings = Settings(
         task=task,
         labels=("x", "y"),

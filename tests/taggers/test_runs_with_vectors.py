@@ -16,7 +16,7 @@ from kcrf.corpora.entities import entity_line
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.networks.embeddings import embed_vectors
 from kcrf.networks.tagging import build_network
-from kcrf.readers import PieceReader, WordVectors
+from kcrf.readers import WordVectors, encoder_reader
 from kcrf.runs import Settings
 from kcrf.runs.setup import load_setup
 from kcrf.taggers import EntityRecognizer, TextClassifier, load_tagger
@@ -173,7 +173,7 @@ def test_at_the_embeddings_of_a_bert_training_starts_from_what_the_bert_does(vec
     more = {"task": "ner", "types": ("LOC", "PER"), "bert": bert, "crf_lr_multiplier": 1.0}
     settings = Settings(vectors=str(vectors), vectors_at="embeddings", **more)
     part, scheme = sentences(4, slice(8), 0), bio(("LOC", "PER"))
-    reader = PieceReader.of_bert(bert).with_vectors(WordVectors(["is", "in"], np.ones((2, 3)), 1))
+    reader = encoder_reader(bert).with_vectors(WordVectors(["is", "in"], np.ones((2, 3)), 1))
     with_vectors = build_network(model_of(settings), scheme, reader, bert)
     plain = build_network(model_of(Settings(**more)), scheme, reader, bert)
     for layer in plain.layers:

@@ -1,4 +1,4 @@
-"""Tests of kcrf.tokenizers.folders.
+"""Tests of kcrf.tokenizers.vocabularies.
 
 The settings of a tokenizer in a folder give the tokens of Hugging Face's library, or are refused by name.
 """
@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kcrf.readers import PieceReader
+from kcrf.readers import PieceReader, encoder_reader
 from kcrf.readers.padding import training_batch
 from kcrf.tokenizers import Tokenizer
-from kcrf.tokenizers.folders import read_tokenizer_settings, read_vocabulary, vocabulary_file
+from kcrf.tokenizers.vocabularies import read_tokenizer_settings, read_vocabulary, vocabulary_file
 
 BACKENDS = ["torch"]
 
@@ -63,7 +63,7 @@ def test_tokens_and_offsets_are_those_of_hugging_face_under_every_setting(lower,
         (tmp_path / "tokenizer_config.json").unlink()
         theirs.save_pretrained(tmp_path)
         (tmp_path / "tokenizer_config.json").unlink()
-    reader = PieceReader.of_bert(tmp_path)
+    reader = encoder_reader(tmp_path)
     again = PieceReader.from_config(json.loads(json.dumps(reader.get_config())), reader.vocabulary)
     tokenizer = again.make_tokenizer(token_end=None)
     for text, ours in zip(texts(), tokenizer.encode_batch(list(texts())), strict=True):
@@ -88,7 +88,7 @@ def test_the_settings_are_followed_character_by_character_too(tmp_path):
 def test_settings_that_the_file_lacks_are_those_of_bert(tmp_path):
     write_bert(tmp_path)
     assert read_tokenizer_settings(tmp_path) == (None, None, None)
-    assert PieceReader.of_bert(tmp_path).get_config().keys() & {"strip_accents", "tokenize_chinese_chars"} == set()
+    assert encoder_reader(tmp_path).get_config().keys() & {"strip_accents", "tokenize_chinese_chars"} == set()
     entries = {
         "do_lower_case": True,
         "model_max_length": 512,
@@ -119,7 +119,7 @@ def test_settings_that_the_file_lacks_are_those_of_bert(tmp_path):
 def test_settings_that_are_not_supported_are_refused_by_name(entries, text, tmp_path):
     write_bert(tmp_path, entries)
     with pytest.raises(ValueError, match=f"tokenizer_config.json: {text}"):
-        PieceReader.of_bert(tmp_path)
+        encoder_reader(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_vocabulary_that_is_not_utf_8_is_refused_and_a_byte_order_mark_skipped
     path = tmp_path / "vocab.txt"
     expected = read_vocabulary(path)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert read_vocabulary(path) == expected and PieceReader.of_bert(tmp_path).vocabulary == expected
+    assert read_vocabulary(path) == expected and encoder_reader(tmp_path).vocabulary == expected
     path.write_bytes("\n".join([*SPECIAL, "今", "天"]).encode("gbk"))
     with pytest.raises(ValueError, match=r"vocab.txt:6: a vocabulary needs UTF-8 text. Received: b'"):
         read_vocabulary(path)
@@ -153,7 +153,7 @@ def test_a_vocabulary_that_is_not_utf_8_is_refused_and_a_byte_order_mark_skipped
 def test_padding_may_be_any_token(tmp_path):
     write_bert(tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL[1:], "a", SPECIAL[0]]))
-    reader = PieceReader.of_bert(tmp_path)
+    reader = encoder_reader(tmp_path)
     assert reader.config["pad_token_id"] == 5
     inputs, _ = training_batch([(r.windows[0].inputs, [0] * 9) for r in reader.read(["a", "a a a a a a a"])])
     assert inputs["Input-Token"][0].tolist() == [1, 4, 2, *[5] * 13]

@@ -17,7 +17,7 @@ from kcrf.layers import suggest_lr_multiplier
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.networks.tagging import build_network, crf_of
 from kcrf.optimizers import variable_table
-from kcrf.readers import PieceReader
+from kcrf.readers import encoder_reader
 from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.setup import save_setup
 from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
@@ -182,7 +182,7 @@ def test_an_interrupted_run_on_a_bert_goes_on_to_the_same_weights(precision, ber
 
 
 def compiled(settings, bert, tmp_path, steps=100):
-    reader = PieceReader.of_bert(bert, settings.bert_layers)
+    reader = encoder_reader(bert, settings.bert_layers)
     config = config_of(settings)
     with RunWriter.create(tmp_path / "made") as folder:
         save_setup(folder, stored(settings), reader)
@@ -272,7 +272,7 @@ def test_whether_a_bert_lowers_text_is_read_from_its_folder(vocab, said, lower, 
     (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *vocab.split()]))
     if said is not None:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": said}))
-    assert PieceReader.of_bert(tmp_path).lower_case is lower
+    assert encoder_reader(tmp_path).lower_case is lower
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from kcrf.corpora.entities import sentence_line
 from kcrf.corpora.sentences import outside_spans
 from kcrf.files import parse_json
 from kcrf.progress_bars import print_note
-from kcrf.readers.unit_choice import choose_units
+from kcrf.readers.word_tokens import choose_units
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import ESTIMATES
 from kcrf.runs.stages import AugmentationConfig

@@ -1,0 +1,144 @@
+"""Tests of kcrf.corpora: files as strangers have them, which once were read wrongly or refused unclearly."""
+
+import json
+
+import pytest
+
+from kcrf.corpora import Example, read_classified, read_conll, read_entities
+from kcrf.corpora.conll import read_conll_tokens
+from kcrf.corpora.dictionary import read_user_dictionary
+from kcrf.corpora.tables import iterate_texts
+
+BACKENDS = ["torch"]
+KIM = "Kim slept"
+TABLES = {
+    "Excel in Europe": "\ufefftext;label\r\ngood, film;pos\r\nbad;neg\r\n",
+    "Excel with empty columns": "\ufefftext\tlabel\t\t\r\ngood, film\tpos\t\t\r\n\t\t\t\r\nbad\tneg\t\t\r\n",
+    "pandas with its index": ',text,label\n0,"good, film",pos\n1,bad,neg\n',
+    "Kaggle's reviews": 'review,sentiment\n"good, film",pos\nbad,neg\n',
+    "labels before texts": 'Category,Message\npos,"good, film"\nneg,bad\n',
+}
+ENTITIES = {  # each has the text Kim slept with one person
+    "Kaggle with semicolons": "Sentence #;Word;POS;Tag\nSentence: 1;Kim;NNP;B-PER\n;slept;VBD;O\n",
+    "Kaggle with tabs": "Sentence #\tWord\tPOS\tTag\nSentence: 1\tKim\tNNP\tB-PER\n\tslept\tVBD\tO\n",
+    "tokens with semicolons": "Kim;B-PER\nslept;O\n",
+    "a list in an object": json.dumps(
+        {"version": 1, "data": [{"tokens": ["Kim", "slept"], "ner_tags": ["B-PER", "O"]}]}
+    ),
+    "a page that annotates for spaCy": json.dumps(
+        {"classes": ["PER"], "annotations": [None, [KIM, {"entities": [[0, 3, "PER"]]}]]}
+    ),
+}
+
+
+def write(tmp_path, text, name="data.txt"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+@pytest.mark.parametrize("text", TABLES.values(), ids=TABLES)
+def test_tables_of_texts(text, tmp_path):
+    assert read_classified(write(tmp_path, text)) == [Example("good, film", "pos"), Example("bad", "neg")]
+
+
+@pytest.mark.parametrize("text", ENTITIES.values(), ids=ENTITIES)
+def test_entities(text, tmp_path):
+    (sentence,) = read_entities(write(tmp_path, text))
+    assert (sentence.text, sentence.spans) == (KIM, [(0, 3, "PER")])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('text,label\na b,"x,y"\nc,x\nd,y\n', r":2: needs one label\. Received: 'x,y', which joins several"),
+        ("text,label\na b,x | y\nc,x\nd,y\n", r":2: needs one label\. Received: 'x | y', which joins several"),
+        ('{"text": "a", "labels": [0, 1, 0]}\n', r":1: .*one label of a text is read, not a vector of several"),
+        ('{"text": "a", "label": ["x", "y"]}\n', r":1: needs one label\. Received: x, y"),
+    ],
+)
+def test_several_labels_of_a_text_are_refused(text, message, tmp_path):
+    with pytest.raises(ValueError, match=message.replace(" | ", r" \| ")):
+        read_classified(write(tmp_path, text))
+
+
+def test_a_label_may_have_a_comma(tmp_path):
+    examples = read_classified(write(tmp_path, 'text,label\na,"New York, NY"\nb,"Rome, Italy"\n'))
+    assert [example.label for example in examples] == ["New York, NY", "Rome, Italy"]
+
+
+@pytest.mark.parametrize("entry", ["天气真,北京,上海", "天气真|n", "天气真，20", "天气真、北京", "天气真;20;n"])
+def test_a_user_dictionary_needs_spaces(entry, tmp_path):
+    with pytest.raises(ValueError, match=":1: needs spaces between a word, its count and its class"):
+        read_user_dictionary(write(tmp_path, f"{entry}\n"))
+
+
+@pytest.mark.parametrize("odd", ["……", "今天", "10"])
+def test_one_token_of_two_characters_changes_no_other_sentence(odd, tmp_path):
+    lines = [*"CT检查", "", odd, *"天气好"]
+    for sentences in (
+        read_conll_tokens(lines),
+        read_conll(write(tmp_path, "".join(f"{x} O\n" if x else "\n" for x in lines))),
+    ):
+        assert [sentence.text for sentence in sentences] == ["CT检查", f"{odd}天气好"]
+
+
+def test_words_keep_their_spaces(tmp_path):
+    lines = ["我", "用", "New", "York", "地图", "", "Kim", "slept"]
+    assert [sentence.text for sentence in read_conll_tokens(lines)] == ["我用New York地图", "Kim slept"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["text,label", "good,pos"], ":1: needs a text, .*columns, 'text,label'"),
+        (["text;label", "good;pos"], ":1: needs a text, .*columns"),
+        (["good\tpos", "bad\tneg"], r":1: needs a text, .*columns, 'good\\tpos'"),
+        (["so good,pos", '"bad, I say",neg', 'worse,"neg"', "x"], ":3: needs a text, .*columns"),
+        (['{"id": 3, "text": "good"}'], ":1: needs a text, .*JSON"),
+    ],
+)
+def test_labeled_data_are_not_classified_as_text(lines, message):
+    with pytest.raises(ValueError, match=message):
+        list(iterate_texts(lines, "x", labels=("neg", "pos")))
+
+
+def test_texts_may_end_in_a_word_that_is_a_label():
+    lines = ["good, bad or neutral, pos", "tabs\tare text", "yes, neg", "and more"]
+    assert list(iterate_texts(lines, "x", labels=("neg", "pos"))) == lines
+
+
+def test_the_names_of_columns_are_no_text_where_columns_have_numbers():
+    lines = ["label,text", "pos,good", "neg,text"]
+    assert list(iterate_texts(lines, "x", "table", ["1"])) == ["good", "text"]
+
+
+def test_other_spellings_of_tags_name_the_mend(tmp_path):
+    path = write(tmp_path, "Kim b-per\nslept o\n")
+    with pytest.raises(ValueError, match=":1: .*'b-per'; `repair=True` reads other spellings"):
+        read_entities(path)
+    assert read_entities(path, repair=True)[0].spans == [(0, 3, "per")]
+
+
+def test_an_empty_type_in_pubtator_names_its_line(tmp_path):
+    with pytest.raises(ValueError, match=":2: a label must be text that can be printed, and not empty"):
+        read_entities(write(tmp_path, "1|t|Kim slept\n1\t0\t3\tKim\t\tD1\n"))
+
+
+def test_a_docbin_of_spacy_names_its_extra_or_is_read(tmp_path):
+    path = tmp_path / "data.spacy"
+    try:
+        from spacy.tokens import DocBin, Span
+        from spacy.vocab import Vocab
+    except ImportError:
+        path.write_bytes(b"x\x9c")
+        with pytest.raises(ImportError, match=r"a DocBin needs the package spacy.*kcrf\[spacy\]"):
+            read_entities(path)
+        return
+    from spacy.tokens import Doc
+
+    doc = Doc(Vocab(), ["Kim", "slept"])
+    doc.ents = [Span(doc, 0, 1, "PER")]
+    DocBin(docs=[doc]).to_disk(path)
+    (sentence,) = read_entities(path)
+    assert (sentence.text, sentence.spans) == (KIM, [(0, 3, "PER")])
