@@ -27,6 +27,8 @@ _COMMANDS = {  # each a module of this folder
     "segment": "Segment text into words: one line out for each line, words separated by one space.",
     "tag": "Recognize entities (ner), or predict a class for each token (pos): JSON lines or CoNLL columns out.",
     "classify": "Classify texts: a JSON object out for each line, with its label and the probability of every label.",
+    "curve": "Show how scores grow with the number of labeled sentences, and how many more a score needs.",
+    "estimate": "Estimate how good a model is on your own unlabeled texts: expected precision, recall and F1.",
     "suggest": "Suggest which texts to label next: those from whose labels a model would learn most, without "
     "duplicates.",
     "serve": "Serve trained models over HTTP, with a web page to try them.",
@@ -47,6 +49,7 @@ _FLAGS = {
     "format": "--format",
     "int8": "--int8",
     "words": "--words",
+    "coverage": "--coverage",
     "force_words=True": "--force-words",
 }
 _FULL_DISK = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # errors that do not tell the file
@@ -144,7 +147,7 @@ def _text(error: Exception, command: str) -> str:
         return f"{variable}. Received: KERAS_BACKEND={os.environ.get('KERAS_BACKEND')}"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"  # without "[Errno 13]"
-    if command in ("augment", "pretrain", "train"):
+    if command in ("augment", "curve", "pretrain", "train"):
         from kcrf.commands.training_options import in_flags
         from kcrf.runs import SettingError
 

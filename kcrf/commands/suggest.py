@@ -29,6 +29,7 @@ examples:
   kcrf suggest --model runs/people unlabeled.txt --format label-studio --out next.json"""
 _OPTIONS = """
 --count N:100  How many texts to suggest. [%(default)s]
+--until X      Suggest as many texts as this F1 needs by the learning curve of --train, instead of --count. [no]
 --format {json,doccano,label-studio}:json  The output. json: an object per line, as `kcrf tag`, `kcrf segment --json`
                and `kcrf classify` write it. doccano: JSONL to import into doccano. label-studio: a JSON array of tasks
                with predictions, to import into Label Studio from a file that ends in .json. [%(default)s]
@@ -57,7 +58,11 @@ def run(options: Namespace) -> None:
     from kcrf.tasks import TASKS
 
     with checked_input(options, tuple(TASKS)) as lines, _on_disk(lines) as lines:
-        labeled, texts = _labeled_texts(options), _Texts(lines, options)
+        items = labeled_items(options)
+        if options.until is not None:
+            options.count = _count_until(options, items)
+        labeled = ["\t".join(filter(None, getattr(item, "texts", (item.text,)))) for item in items]
+        texts = _Texts(lines, options)
         with quick_import():
             from kcrf.taggers import load_tagger
 
@@ -127,7 +132,7 @@ class _Texts(Sequence[Any]):
         from kcrf.tasks import task_of
 
         self._lines, self._offsets, self.name = lines, array("q"), lines.name
-        self._first_offset, self._text_of = lines.source.tell(), _function_of_line(options)
+        self._first_offset, self._text_of = lines.source.tell(), function_of_line(options)
         self._of_tokens = task_of(options.model_task).needs_tokens
 
     def __len__(self) -> int:
@@ -151,7 +156,7 @@ class _Texts(Sequence[Any]):
         return self._text_of(next(decode_lines([self._lines.source.readline()], self.name)))
 
 
-def _function_of_line(options: Namespace) -> Callable[[str], Any]:
+def function_of_line(options: Namespace) -> Callable[[str], Any]:
     """The function from a line to a text, pair of texts or sentence, as the model takes it."""
     from kcrf.tasks import task_of
     from kcrf.tasks.tokens import sentence_of_tokens
@@ -172,8 +177,8 @@ def _pair(line: str, name: str) -> tuple[str, ...]:
     return texts
 
 
-def _labeled_texts(options: Namespace) -> list[str]:
-    """The texts of the file --train, which is read with the options of the training set of the run."""
+def labeled_items(options: Namespace) -> list[Any]:
+    """The items of the file --train, which is read with the options of the training set of the run."""
     if options.train is None:
         return []
     from kcrf.tasks import task_of
@@ -181,8 +186,22 @@ def _labeled_texts(options: Namespace) -> list[str]:
     sources = (options.opened.read_config().data or {}).get("sources") or {}
     task, defaults = task_of(options.model_task), {"column": -1, "repair": True, "strip_tags": True, "fields": None}
     of_run = {name: sources[name] for name in task.file_options if sources.get(name) is not None}
-    items = task.check("train", task.read_file(options.train, defaults | of_run))
-    return ["\t".join(filter(None, getattr(item, "texts", (item.text,)))) for item in items]
+    return task.check("train", task.read_file(options.train, defaults | of_run))
+
+
+def _count_until(options: Namespace, labeled: list[Any]) -> int:
+    """How many more sentences a score needs, by the learning curve of linear models."""
+    from kcrf.commands.curve import in_words
+    from kcrf.progress_bars import print_note
+    from kcrf.training import Settings, learning_curve
+
+    if not 0 < options.until < 1 or not labeled:
+        raise ValueError(f"--until needs --train FILE and a score above 0 and below 1. Received: {options.until}")
+    curve = learning_curve(Settings(task=options.model_task, encoder="linear", augment=0), labeled)
+    print_note(in_words(curve, options.until))
+    if (needed := curve.law.size(options.until)) is None:
+        raise ValueError(f"--until must be within reach of sentences like these. Received: {options.until}")
+    return max(1, round(needed.value - curve.count))
 
 
 # -- what is written

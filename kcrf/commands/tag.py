@@ -36,6 +36,8 @@ _OPTIONS = """
 --k-best K            Also list the K most probable analyses of each line. [no]
 --min-probability X   Return every entity with a posterior probability of at least X, between 0 and 1. Lower values
                       favor recall. [the setting of the run]
+--coverage X          Return candidates to check by hand: so many, overlapping ones too, that a fraction of at least X
+                      of the real entities is expected among them, in texts like the held-out sentences of the run. [no]
 """
 
 
@@ -50,6 +52,9 @@ def run(options: Namespace) -> None:
 
     if options.min_probability is not None and not 0 < options.min_probability < 1:
         raise ValueError(f"--min-probability must be above 0 and below 1. Received: {options.min_probability}")
+    if options.coverage is not None and (options.output in ("conll", "marks") or options.min_probability):
+        other = "--min-probability" if options.min_probability else f"--output {options.output}"
+        raise ValueError(f"--coverage needs JSON without a minimum probability. Received: also {other}")
     with checked_input(options) as lines:
         task = TASKS[options.model_task]
         _check_formats(options, task)
@@ -61,8 +66,8 @@ def _check_formats(options: Namespace, task: Task) -> None:
     """Sets the format of the input, and refuses options that the task of the model has no use for."""
     options.input = options.input or ("tokens" if task.needs_tokens else "text")
     is_read = options.out is None and options.k_best is None and sys.stdout is not None and sys.stdout.isatty()
-    options.output = options.output or ("marks" if is_read else "json")
-    for name in ("k_best", "min_probability"):
+    options.output = options.output or ("marks" if is_read and options.coverage is None else "json")
+    for name in ("k_best", "min_probability", "coverage"):
         if task.needs_tokens and getattr(options, name) is not None:
             raise ValueError(
                 f"--{name.replace('_', '-')} needs a run of --task ner. Received: one of --task {task.name}"
@@ -106,7 +111,7 @@ def _recognizing(options: Namespace) -> Process:
     with quick_import():
         from kcrf.taggers import EntityRecognizer
 
-        recognizer = EntityRecognizer(options.opened or options.model, options.min_probability)
+        recognizer = EntityRecognizer(options.opened or options.model, options.min_probability, options.coverage)
 
     def process(sentences: list[Any], on_batch: Any) -> list[str]:
         predictions = recognizer.predict(sentences, options.batch_size, on_batch)

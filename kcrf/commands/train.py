@@ -10,6 +10,7 @@ from kcrf.commands.parsers import CommandParser, print_scores
 from kcrf.commands.quiet import quiet_import
 
 Sources = dict[str, Any]
+_FEW = 1000  # held-out sentences: the interval of more is narrow
 _MANY_TOKENS = 200  # of one sentence: the file probably has no empty lines
 
 
@@ -51,7 +52,7 @@ def run(options: Namespace) -> None:
         _train_once(options.resume, *_interrupted_run(options.resume), "resume")
         return
     settings, sources = settings_and_sources(options)
-    settings = _with_scheme_of_file(settings, sources)
+    settings = with_scheme_of_file(settings, sources)
     if settings.vectors is not None and not settings.continues and not Path(settings.vectors).is_file():
         raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file of word vectors")
     if options.seeds is not None:
@@ -61,7 +62,7 @@ def run(options: Namespace) -> None:
     _train_once(options.out, settings, sources, "train", options.overwrite)
 
 
-def _with_scheme_of_file(settings: Any, sources: Sources) -> Any:
+def with_scheme_of_file(settings: Any, sources: Sources) -> Any:
     """The settings with the scheme bioes if the tags of the training file mark where entities end, as E-PER does."""
     from kcrf.corpora.conll import marks_ends
     from kcrf.progress_bars import print_note
@@ -85,10 +86,28 @@ def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite:
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
     print_scores(out, scores)
     print(f"saved to {out}; try: kcrf {task_of(settings.task).command} --model {shlex.quote(str(out))} FILE")
+    _print_expected(out)
     if tagger.advice:
         print(
             "CRF",
             tagger.advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"),
+        )
+
+
+def _print_expected(out: str) -> None:
+    """Prints the interval of F1 on texts like the held-out ones, and what helps to raise it."""
+    import numpy as np
+
+    from kcrf.metrics.bootstrap import bootstrap_scores, span_counts
+    from kcrf.runs import read_run
+
+    rows = [row for row in read_run(out).predictions or [] if isinstance(row["found"], list)]
+    if 0 < len(rows) <= _FEW:
+        counts = span_counts([row["gold"] for row in rows], [row["found"] for row in rows])
+        low, high = np.quantile(bootstrap_scores(counts), (0.025, 0.975))
+        print(
+            f"expected on texts like these: F1 {low:.2f} to {high:.2f}; `kcrf curve` says how many more sentences a "
+            "better score needs, `kcrf suggest` names them"
         )
 
 

@@ -1,6 +1,7 @@
 """Decodes texts with a network: spans, their probabilities, the k best analyses. Needs no Keras."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -69,11 +70,12 @@ class Decoder(Generic[Network]):
 
     Attributes:
         scheme: The `TagScheme` of the network.
+        overlaps: Whether all entities with `min_probability` are predicted, also overlapping ones.
         has_word_labels: Whether spans are words with their classes.
     """
 
     def __init__(self, network: Network, reader: Any, min_probability: float | None = None) -> None:
-        self.network, self.min_probability = network, min_probability
+        self.network, self.min_probability, self.overlaps = network, min_probability, False
         self.reader: Reader = reader
         self.scheme = network.scheme
         self.has_word_labels = self.scheme.is_of_words and bool(self.scheme.types)
@@ -196,6 +198,12 @@ class Decoder(Generic[Network]):
             given = set(text.limits.spans) if text.limits else set()
             spans.append(sorted({span if span in given else without_blanks(span, blank) for span in possible}))
         probabilities = probabilities_of_entities(self.network, spans, blanks, scored)
+        if self.overlaps:
+            kept = [[p >= threshold for p in ps] for ps in probabilities]
+            return [
+                (list(compress(of_text, keep)), list(compress(ps, keep)))
+                for of_text, ps, keep in zip(spans, probabilities, kept, strict=True)
+            ]
         return [without_overlaps(of_text, ps, threshold) for of_text, ps in zip(spans, probabilities, strict=True)]
 
     def _blanks(self, texts: Sequence[_Text]) -> list[np.ndarray]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from kcrf.taggers.constraints import SpanConstraints, check_spans
+from kcrf.taggers.coverage import threshold_of_run
 from kcrf.taggers.decoder import OnBatch, ignore
 from kcrf.taggers.open_model import RunPath
 from kcrf.taggers.spans import Part, Span, part_of
@@ -19,6 +20,9 @@ class EntityRecognizer(SpanTagger):
         min_probability: Return every entity with at least this posterior probability, and among overlapping entities
             the most probable one. Above 0 and below 1; lower values favor recall. Defaults to None: the setting of
             the run, or if it has none, the entities on the best path.
+        coverage: Return candidates for people to check: so many, overlapping ones too, that at most a fraction of
+            `1 - coverage` of the real entities is expected to be missing, in texts like the held-out sentences of the
+            run. Defaults to None: no candidates.
 
     Example:
 
@@ -37,12 +41,15 @@ class EntityRecognizer(SpanTagger):
     tasks = ("ner",)
     _verb = "recognize"
 
-    def __init__(self, run_dir: RunPath, min_probability: float | None = None) -> None:
+    def __init__(self, run_dir: RunPath, min_probability: float | None = None, coverage: float | None = None) -> None:
         if min_probability is not None and not 0 < min_probability < 1:
             raise ValueError(f"`min_probability` must be above 0 and below 1. Received: {min_probability!r}")
         self._load(run_dir)
         if min_probability is not None:
             self.decoder.min_probability = min_probability
+        if coverage is not None:
+            self.decoder.overlaps = True
+            self.decoder.min_probability = threshold_of_run(self.decoder, self.run, coverage)
 
     def recognize(self, text: Any, spans: Iterable[Any] = ()) -> list[Span]:
         """Recognizes the entities of a text.

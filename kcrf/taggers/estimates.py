@@ -1,44 +1,29 @@
 """How good a tagger is on texts without labels: expected scores from its own probabilities. Needs no Keras."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kcrf.readers.vocabulary import fold
+from kcrf.linear import LinearModel
+from kcrf.metrics.learning_curves import WIDTH, Range
+from kcrf.readers import CharacterReader, WordReader
+from kcrf.readers.vocabulary import UNKNOWN
 from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_predictions
 from kcrf.runs.names import PREDICTIONS
 from kcrf.tags import TagScheme
 
-_WIDTH = 1.96  # standard deviations on either side of an interval of 95 %
 _DROP = 0.03  # of the mean probability, from which on texts are called unlike the training data
-_UNSEEN = 0.01  # fraction of unseen characters that is worth a note
-
-
-@dataclass(frozen=True)
-class ExpectedScore:
-    """A score that is expected, and an interval that contains the real one in 95 of 100 cases."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, value: float, deviation: float) -> "ExpectedScore":
-        """The score with the interval of a normal distribution, cut to [0, 1]."""
-        return cls(value, max(0.0, value - _WIDTH * deviation), min(1.0, value + _WIDTH * deviation))
-
-    def as_list(self) -> list[float]:
-        """The score and its interval, with four digits."""
-        return [round(x, 4) for x in (self.value, self.low, self.high)]
+_UNSEEN = 0.02  # more of the texts is new to the model than of the held-out texts: worth a note
+_INPUTS: dict[type[Any], str] = {CharacterReader: "characters", WordReader: "tokens"}  # whose unknown ones are counted
 
 
 @dataclass(frozen=True)
 class ExpectedScores:
-    """Expected precision, recall and F1.
+    """Expected precision, recall and F1: each a `Range` of the score and its interval of 95 %, None if it is undefined.
 
     Attributes:
         found: The number of predictions.
@@ -52,38 +37,29 @@ class ExpectedScores:
     true: float
     deviation: float
 
-    @property
-    def precision(self) -> ExpectedScore | None:
-        """The expected part of the predictions that are right. None without predictions."""
-        return self._of(self.found)
+    def _of(self, total: float) -> Range | None:
+        if not total:
+            return None
+        value, width = self.right / total, WIDTH * self.deviation / total
+        return Range(value, max(0.0, value - width), min(1.0, value + width))
 
-    @property
-    def recall(self) -> ExpectedScore | None:
-        """The expected part of what is in the texts that is found. None if nothing is expected in them."""
-        return self._of(self.true)
-
-    @property
-    def f(self) -> ExpectedScore | None:
-        """The expected F1."""
-        return self._of((self.found + self.true) / 2)
-
-    def _of(self, total: float) -> ExpectedScore | None:
-        return ExpectedScore.of(self.right / total, self.deviation / total) if total else None
+    precision = property(lambda self: self._of(self.found))
+    recall = property(lambda self: self._of(self.true))
+    f = property(lambda self: self._of((self.found + self.true) / 2))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Plain values, for JSON: scores as a list of value, low and high."""
         scores = {"precision": self.precision, "recall": self.recall, "f": self.f}
-        plain = {name: score and score.as_list() for name, score in scores.items()}
+        plain = {name: score and [round(x, 4) for x in score] for name, score in scores.items()}
         return {**plain, "found": self.found, "expected": round(self.true, 1)}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How good a tagger is on texts without labels, by its own probabilities.
+    """How good a tagger is on texts without labels.
 
-    The expected number of right predictions is the sum of their probabilities. The expected number of words or entities
-    in the texts is the sum of the probabilities that one begins, over all places. The estimate holds as far as the
-    probabilities are calibrated, that is for texts like those of the training set; `notes` says where it may not hold.
+    The expected number of right predictions is the sum of their probabilities; of words or entities, the sum of the
+    probabilities that one begins, over all places. Both hold for texts like the training data.
 
     Attributes:
         texts: The number of texts.
@@ -108,23 +84,34 @@ class HeldOut:
     """What a tagger predicted for the texts on which its run was scored.
 
     Attributes:
-        found: The number of predictions.
-        expected: The sum of their probabilities.
-        right: How many were right.
+        probabilities: The probability of each prediction, an array.
+        right: Whether it was right, an array.
+        texts: The texts.
     """
 
-    found: int
-    expected: float
-    right: int
+    probabilities: np.ndarray
+    right: np.ndarray
+    texts: list[Any]
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the mean difference between a probability and the truth, at least by chance."""
-        if not self.found:
-            return 0.0
-        rate = (self.right + 1) / (self.found + 2)
-        chance = math.sqrt(rate * (1 - rate) / self.found)
-        return math.hypot(chance, (self.expected - self.right) / self.found)
+        count, right = len(self.right), self.right.sum()
+        rate = (right + 1) / (count + 2)
+        return math.hypot(math.sqrt(rate * (1 - rate) / count), self.probabilities.mean() - right / count)
+
+
+def held_out_of(run: RunFolder) -> HeldOut | None:
+    """The predictions in a run folder, which are those for the last held-out part; None if it has none."""
+    path, pairs, texts = run.file(PREDICTIONS), [], []
+    for row in read_predictions(path) if path.is_file() else []:
+        texts.append(row["text"])
+        if isinstance(row["found"], list):
+            pairs += [(p, (*span,) in row["gold"]) for *span, p in row["found"]]
+        elif row["probabilities"]:
+            pairs.append((row["probabilities"][row["found"]], row["gold"] == row["found"]))
+    probabilities, right = np.array(pairs, float).reshape(-1, 2).T
+    return HeldOut(probabilities, right, texts) if pairs else None
 
 
 def begins_of(scheme: TagScheme) -> np.ndarray:
@@ -136,79 +123,75 @@ def begins_of(scheme: TagScheme) -> np.ndarray:
     return rows
 
 
-def expected_scores(
-    labels: Sequence[str],
-    probabilities: Mapping[str, Sequence[float]],
-    true: Mapping[str, float],
-    held_out: HeldOut | None,
-) -> tuple[ExpectedScores, dict[str, ExpectedScores]]:
-    """The expected scores of all predictions, and those of each label.
+class Tally:
+    """Adds up predictions and expected numbers by label.
 
-    Args:
-        labels: The labels; one for words without classes.
-        probabilities: The probabilities of the predictions with each label.
-        true: The expected number of spans of each label.
-        held_out: What is known of the calibration, or None.
+    Attributes:
+        texts: The number of texts.
+        rows: By label the number of predictions, the sum of their probabilities, its variance, and the expected number.
+        unseen: How many units or features of the texts are new to the model, and how many there are.
     """
-    by_label = {label: _scores(probabilities.get(label, []), true.get(label, 0.0), held_out) for label in labels}
-    together = _scores([p for ps in probabilities.values() for p in ps], sum(true.values()), held_out)
-    return together, by_label
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self.texts, self.rows = 0, {label: np.zeros(4) for label in labels or ("",)}
+        self.unseen = np.zeros(2)
+
+    def add(self, texts: int, predictions: Iterable[tuple[str, float]], true: Iterable[float]) -> None:
+        """Adds some texts: the label and the probability of each prediction, and the expected number of each label."""
+        self.texts += texts
+        for label, p in predictions:
+            self.rows.setdefault(label, np.zeros(4))[:3] += (1, p, p * (1 - p))
+        for row, number in zip(list(self.rows.values()), true):
+            row[3] += number
+
+    def estimate(self, held_out: HeldOut | None, usual_unseen: float | None) -> Estimate:
+        """The estimate, with notes on where it may not hold."""
+        together = _scores(np.sum(list(self.rows.values()), axis=0), held_out)
+        by_label = {label: _scores(row, held_out) for label, row in self.rows.items() if label}
+        unseen = float(self.unseen[0] / self.unseen[1]) if self.unseen[1] else None
+        return Estimate(self.texts, together, by_label, tuple(_notes(together, held_out, unseen, usual_unseen)))
 
 
-def _scores(probabilities: Sequence[float], true: float, held_out: HeldOut | None) -> ExpectedScores:
+def _scores(row: np.ndarray, held_out: HeldOut | None) -> ExpectedScores:
     """The deviation has two parts: which predictions are right by chance, and how well probabilities are calibrated."""
-    p = np.asarray(probabilities, float)
-    calibration = held_out.deviation * len(p) if held_out else 0.0
-    return ExpectedScores(len(p), float(p.sum()), float(true), math.hypot(math.sqrt((p * (1 - p)).sum()), calibration))
+    found, right, variance, true = row.tolist()
+    calibration = held_out.deviation * found if held_out else 0.0
+    return ExpectedScores(int(found), right, true, math.hypot(math.sqrt(variance), calibration))
 
 
-def held_out_of(run: RunFolder) -> HeldOut | None:
-    """The predictions in a run folder, which are those for the last held-out part; None if it has none."""
-    path = run.file(PREDICTIONS)
-    rows = read_predictions(path) if path.is_file() else []
-    found = expected = right = 0.0
-    for row in rows:
-        if isinstance(row["found"], list):
-            gold = set(row["gold"])
-            found += len(row["found"])
-            expected += sum(p for *_, p in row["found"])
-            right += sum(span[:3] in gold for span in row["found"])
-        elif row["probabilities"]:
-            found += 1
-            expected += row["probabilities"][row["found"]]
-            right += row["gold"] == row["found"]
-    return HeldOut(int(found), expected, int(right)) if found else None
-
-
-def notes_on(probabilities: Sequence[float], held_out: HeldOut | None, texts: Sequence[str], reader: Any) -> list[str]:
-    """Sentences on why an estimate may not hold.
-
-    Args:
-        probabilities: Those of all predictions.
-        held_out: What is known of the calibration, or None.
-        texts: The texts.
-        reader: The reader of the model.
-    """
-    notes = []
+def _notes(
+    scores: ExpectedScores, held_out: HeldOut | None, unseen: float | None, usual: float | None
+) -> Iterator[str]:
+    """Yields sentences on why an estimate may not hold."""
     if held_out is None:
-        notes.append("The calibration of the model is not known: no held-out predictions are beside it.")
-    elif probabilities:
-        usual, mean = held_out.expected / held_out.found, float(np.mean(probabilities))
-        if usual - mean > _DROP:
-            notes.append(
-                f"The mean probability of a prediction is {mean:.2f}, on the held-out texts of the run {usual:.2f}: "
-                "these texts are unlike the training data, and the real scores may be lower than the expected ones."
-            )
-    unseen = _unseen_characters(texts, reader)
-    if unseen is not None and unseen > _UNSEEN:
-        notes.append(f"{unseen:.1%} of the characters are not in the training data.")
-    return notes
+        yield "The calibration of the model is not known: no held-out predictions are beside it."
+        return
+    usual_mean, spread = held_out.probabilities.mean(), held_out.probabilities.std() / math.sqrt(len(held_out.right))
+    if scores.found and usual_mean - scores.right / scores.found > max(_DROP, WIDTH * spread):
+        yield (
+            f"The mean probability of a prediction is {scores.right / scores.found:.2f}, on the held-out texts of the "
+            f"run {usual_mean:.2f}: these texts are unlike the training data, and the real scores may be lower."
+        )
+    if unseen is not None and usual is not None and unseen > usual + _UNSEEN:
+        yield (
+            f"{unseen:.1%} of the characters, words or n-grams are new to the model, {usual:.1%} of those in the "
+            "held-out texts: these texts are unlike the training data."
+        )
 
 
-def _unseen_characters(texts: Sequence[str], reader: Any) -> float | None:
-    """The fraction of the characters that the vocabulary of a model of characters lacks."""
-    characters = getattr(getattr(reader, "vocabulary", None), "characters", None)
-    if not isinstance(characters, list):
-        return None
-    known, folded = set(characters), [fold(c) for text in texts for c in text if not c.isspace()]
-    return sum(c not in known for c in folded) / len(folded) if folded else None
+def unseen_counts(network: Any, reader: Any, texts: list[str], tokens: Any = None) -> np.ndarray:
+    """How many features of the texts a model has not learned, and how many there are; zeros where that is not known.
+
+    They are the n-gram features of a linear model, or the characters or words of a network with a vocabulary of them.
+    """
+    name = "ngrams" if isinstance(getattr(network, "model", None), LinearModel) else _INPUTS.get(type(reader), "")
+    if name != "ngrams" and getattr(reader, "vocabulary", None) is None:
+        return np.zeros(2)
+    known = network.model.scores.any(axis=1) if name == "ngrams" else None
+    counts = np.zeros(2)
+    for reading in reader.read(texts, tokens):
+        for window in reading.windows:
+            numbers = np.asarray(window.inputs[name]).ravel()
+            unknown = numbers == UNKNOWN if known is None else ~known[numbers] & (numbers > 0)
+            counts += (unknown.sum(), (numbers > 0).sum())
+    return counts

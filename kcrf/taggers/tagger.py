@@ -1,7 +1,7 @@
 """`Tagger`, the base of the classes that use a trained model, and `SpanTagger`, of those that predict spans."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_log, read_scores
 from kcrf.runs.names import LOG, SCORES
 from kcrf.taggers.decoder import Decoder, OnBatch, ignore, parts_of_sentences
-from kcrf.taggers.estimates import Estimate, expected_scores, held_out_of, notes_on
+from kcrf.taggers.estimates import Estimate, Tally, held_out_of, unseen_counts
 from kcrf.taggers.notebook import Results, Spans, in_style
 from kcrf.taggers.open_model import Run, RunPath, open_model, open_run
 from kcrf.taggers.probabilities import join_analyses
@@ -62,6 +62,7 @@ class Tagger(ABC, Generic[Result]):
 
     tasks: ClassVar[tuple[str, ...]]
     config: Any
+    _verb: ClassVar[str]  # the method for one text
     network: Any
     reader: Any
     labels: tuple[str, ...]
@@ -156,25 +157,25 @@ class Tagger(ABC, Generic[Result]):
     ) -> np.ndarray:
         """The uncertainty of the model about each text, an array. The arguments are as for `suggest`."""
 
-    @abstractmethod
     def estimate(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> Estimate:
         """How good the model is on texts without labels: expected precision, recall and F1, with intervals.
 
         >>> tagger.estimate(texts).all.f                              # doctest: +SKIP
-        ExpectedScore(value=0.872, low=0.851, high=0.893)
+        Range(value=0.872, low=0.851, high=0.893)
         """
-
-    def _estimate(
-        self, texts: list[str], predictions: Iterable[tuple[str, float]], true: Mapping[str, float]
-    ) -> Estimate:
-        """The estimate from the label and the probability of each prediction, and the expected numbers by label."""
         held_out = held_out_of(RunFolder(self.run)) if self.run is not None and self.run.is_dir() else None
-        probabilities: dict[str, list[float]] = {label: [] for label in true}
-        for label, probability in predictions:
-            probabilities.setdefault(label, []).append(probability)
-        together, by_label = expected_scores(list(true), probabilities, true, held_out)
-        notes = notes_on([p for ps in probabilities.values() for p in ps], held_out, texts, self.reader)
-        return Estimate(len(texts), together, by_label if self.labels else {}, tuple(notes))
+        tally = Tally(self.labels)
+        for part in at_once(texts if isinstance(texts, Iterator) else checked_list(texts, self._verb, batch_size)):
+            tally.add(len(part), *self._expected(part, batch_size, on_batch))
+            tally.unseen += unseen_counts(self.network, self.reader, list(map(self._plain_text, part)))
+        usual = unseen_counts(self.network, self.reader, held_out.texts if held_out else [])
+        return tally.estimate(held_out, float(usual[0] / usual[1]) if usual[1] else None)
+
+    @abstractmethod
+    def _expected(
+        self, texts: list[Any], batch_size: int, on_batch: OnBatch
+    ) -> tuple[list[tuple[str, float]], np.ndarray]:
+        """The label and the probability of each prediction, and the expected number of each label in the texts."""
 
     def suggest(
         self,
@@ -249,7 +250,6 @@ class SpanTagger(Tagger[list[Span]]):
         decoder: The `Decoder`.
     """
 
-    _verb: ClassVar[str]  # the method for one text
     decoder: Decoder[Any]
     _with_labels = True
 
@@ -338,15 +338,13 @@ class SpanTagger(Tagger[list[Span]]):
         counts = list(map(len, parts_of_texts))
         return score_of(strategy, *(sums_of(values, counts) for values in sums))
 
-    def estimate(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> Estimate:
-        parts_of_texts = self._parts(texts, None, batch_size)
-        parts = list(chain(*parts_of_texts))
+    def _expected(
+        self, texts: list[Any], batch_size: int, on_batch: OnBatch
+    ) -> tuple[list[tuple[str, float]], np.ndarray]:
+        parts = list(chain(*self._parts(texts, None, batch_size)))
         spans, true = self.decoder.spans_and_begins(parts, batch_size, on_batch, self._with_labels)
-        found = [(span.label, float(span.probability or 0.0)) for row in spans for span in row]
-        labels, totals = self.labels or ("",), true.sum(axis=0)
-        totals = totals if self.labels else totals.sum(keepdims=True)
-        texts = [" ".join(part.text for part in parts) for parts in parts_of_texts]
-        return self._estimate(texts, found, dict(zip(labels, totals.tolist(), strict=True)))
+        totals = true.sum(axis=0) if self.labels else true.sum(keepdims=True)[0]
+        return [(span.label, float(span.probability or 0.0)) for row in spans for span in row], totals
 
     def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
         return self.decoder.spans(parts_of_sentences(items), with_probabilities=with_probabilities)

@@ -10,7 +10,6 @@ from kcrf.metrics import classification_scores, regression_scores
 from kcrf.readers.padding import inference_batches
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.decoder import OnBatch, ignore
-from kcrf.taggers.estimates import Estimate
 from kcrf.taggers.notebook import Results, to_html
 from kcrf.taggers.open_model import RunPath
 from kcrf.taggers.spans import checked_list
@@ -54,6 +53,7 @@ class TextClassifier(Tagger[Classification]):
     """
 
     tasks = ("classify",)
+    _verb = "classify"
 
     def __init__(self, run_dir: RunPath) -> None:
         self._load(run_dir)
@@ -115,13 +115,12 @@ class TextClassifier(Tagger[Classification]):
             raise DivergedError(NOT_FINITE)
         return scores
 
-    def estimate(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> Estimate:
-        items = checked_list(texts, "classify", batch_size)
-        probabilities = self.probabilities(items, batch_size, on_batch)
-        best = probabilities.argmax(axis=1).tolist()
-        found = [(self.labels[label], float(row[label])) for row, label in zip(probabilities, best, strict=True)]
-        true = dict(zip(self.labels, probabilities.sum(axis=0).tolist(), strict=True))
-        return self._estimate([self._plain_text(item) for item in items], found, true)
+    def _expected(
+        self, texts: list[Any], batch_size: int, on_batch: OnBatch
+    ) -> tuple[list[tuple[str, float]], np.ndarray]:
+        probabilities = self.probabilities(texts, batch_size, on_batch)
+        found = [(self.labels[int(row.argmax())], float(row.max())) for row in probabilities]
+        return found, probabilities.sum(axis=0)
 
     def predictions(self, items: Sequence[Any], with_probabilities: bool = True) -> list[Classification]:
         return self.predict([item.texts for item in items])

@@ -11,8 +11,9 @@ from argparse import Namespace
 import pytest
 
 from kcrf.commands.main import main
-from kcrf.corpora import Example, read_classified, read_entities, read_segmented, read_tagged
+from kcrf.corpora import Example, load_mini, read_classified, read_entities, read_segmented, read_tagged, sentence_line
 from kcrf.taggers import Classification, EntityRecognizer, TokenTagger, WordSegmenter
+from kcrf.training import Settings, learning_curve
 
 BACKENDS = ["torch"]
 POOL = {
@@ -226,3 +227,18 @@ def test_tags_of_entities_are_noted_where_classes_are_learned(tmp_path, capsys):
         arguments = ["train", "--task", task, "--encoder", "linear", "--epochs", "1", "--out", str(tmp_path / task)]
         assert main([*arguments, "--train", str(tmp_path / "train.conll")]) == 0
         assert f"train: the {called} look like entities (B-PER, I-PER, O): --task ner" in capsys.readouterr().err
+
+
+def test_as_many_texts_as_a_score_needs(runs, tmp_path, capsys):
+    corpus = load_mini("ner")
+    train, pool = tmp_path / "train.jsonl", tmp_path / "pool.txt"
+    train.write_text("\n".join(map(sentence_line, corpus.train[:60])) + "\n", encoding="utf-8")
+    pool.write_text("\n".join(sentence.text for sentence in corpus.train[60:]) + "\n", encoding="utf-8")
+    curve = learning_curve(Settings(task="ner", encoder="linear", augment=0), read_entities(train))
+    goal = curve.law.score(curve.count + 7).value
+    arguments = ["suggest", "--model", str(runs / "ner"), str(pool)]
+    assert main([*arguments, "--train", str(train), "--until", f"{goal:.6f}"]) == 0
+    shown = capsys.readouterr()
+    assert 6 <= len(shown.out.splitlines()) <= 8 and f"with {curve.count} sentences" in shown.err
+    assert main([*arguments, "--until", "0.9"]) == 2
+    assert "--until needs --train FILE" in capsys.readouterr().err

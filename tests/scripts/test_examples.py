@@ -41,6 +41,7 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
     "task_partial_labels": ("missing labels as unknown: F1 on the test set: ", 0.75),
     "task_active_learning": ("suggested: 80 sentences: F1 on the test set: ", 0.5),
     "task_growing_labels": ("PER ", 0.6),
+    "task_labeling_until": ("F1 on the test set: ", 0.7),
     "basic_linear_crf": ("F1 on the test set: ", 0.7),
 }
 
@@ -59,6 +60,7 @@ LONGEST = {
     "task_active_learning",
     "task_bilstm_crf_two_learning_rates",
     "task_growing_labels",
+    "task_labeling_until",
     "task_partial_labels",
     "task_segment_and_tag",
     "task_segmentation_standards",

@@ -9,11 +9,12 @@ from decoders import parts_of
 from kcrf.corpora import load_mini
 from kcrf.linear import LinearModel
 from kcrf.networks.linear_networks import LinearTaggingNetwork
-from kcrf.readers import CharacterNGrams, CharacterReader
+from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary, WordReader
+from kcrf.readers.words import WordVocabulary
 from kcrf.runs import Settings
 from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.taggers.decoder import Decoder
-from kcrf.taggers.estimates import HeldOut, expected_scores
+from kcrf.taggers.estimates import HeldOut, Tally, unseen_counts
 from kcrf.tags import bio, bioes, bmes, classes
 from kcrf.training import train_tagger
 
@@ -55,16 +56,35 @@ def test_expected_numbers_are_those_of_all_analyses(scheme):
             assert number == pytest.approx(sum(counts), abs=1e-4)
 
 
+def estimate_of(predictions, true, held_out=None, usual_unseen=None, unseen=(0, 0)):
+    tally = Tally(true)
+    tally.add(3, predictions, true.values())
+    tally.unseen += unseen
+    return tally.estimate(held_out, usual_unseen)
+
+
 def test_scores_and_intervals_from_probabilities():
-    together, by_label = expected_scores(["A", "B"], {"A": [0.9, 0.7], "B": []}, {"A": 2.0, "B": 0.5}, None)
+    predictions, true = [("A", 0.9), ("A", 0.7)], {"A": 2.0, "B": 0.5}
+    estimate = estimate_of(predictions, true)
+    together, by_label = estimate.all, estimate.labels
     assert (together.found, together.right, together.true) == (2, pytest.approx(1.6), 2.5)
     assert together.precision.value == pytest.approx(0.8) and together.recall.value == pytest.approx(0.64)
     assert together.f.value == pytest.approx(2 * 1.6 / 4.5)
     width = 1.96 * np.sqrt(0.9 * 0.1 + 0.7 * 0.3) / 2  # of two independent events
     assert together.precision.low == pytest.approx(0.8 - width) and together.precision.high == 1.0
     assert by_label["B"].precision is None and by_label["B"].recall.value == 0
-    less_sure, _ = expected_scores(["A"], {"A": [0.9, 0.7]}, {"A": 2.0}, HeldOut(20, expected=18.0, right=15))
-    assert less_sure.precision.low < together.precision.low
+    held_out = HeldOut(np.full(20, 0.9), np.arange(20) < 15, [])
+    assert estimate_of(predictions, true, held_out).all.precision.low < together.precision.low
+
+
+def test_notes_need_a_difference_that_is_not_chance():
+    random = np.random.default_rng(1).random(400) / 4 + 0.75
+    many, few = (HeldOut(p, np.ones(len(p)), []) for p in (random, random[:4]))
+    below = [("A", random.mean() - 0.05)] * 50
+    assert "unlike the training data" in estimate_of(below, {"A": 50.0}, many).notes[0]
+    assert estimate_of([("A", few.mean - 0.05)], {"A": 50.0}, few).notes == ()
+    assert "7.0% of the characters, words or n-grams" in estimate_of([], {"A": 0.0}, many, 0.01, (7, 100)).notes[0]
+    assert estimate_of([], {"A": 0.0}, many, 0.06, (7, 100)).notes == ()
 
 
 @pytest.mark.parametrize("task", ["cws", "ner"])
@@ -81,14 +101,35 @@ def test_an_estimate_is_near_the_real_scores(task, tmp_path):
     assert set(estimate.labels) == set(tagger.labels) and estimate.texts == len(texts)
     assert not any("unlike" in note for note in estimate.notes)
     plain = estimate.as_dict()
-    assert plain["f"] == estimate.all.f.as_list() and plain["labels"].keys() == estimate.labels.keys()
+    assert plain["f"] == pytest.approx(list(estimate.all.f), abs=1e-4)
+    assert plain["labels"].keys() == estimate.labels.keys()
 
 
 def test_texts_unlike_the_training_data_and_models_without_predictions_are_noted(tmp_path):
-    corpus = load_mini()
+    corpus, strange = load_mini(), ["qwzx gklm" * 3, "ﾏﾘｱ様がみてる" * 3] * 5
     train_tagger(Settings(encoder="linear"), corpus.train, corpus.valid, out=tmp_path / "run")
-    (note,) = WordSegmenter(tmp_path / "run").estimate(["qwzx gklm" * 3, "ﾏﾘｱ様がみてる" * 3] * 5).notes
-    assert "unlike the training data" in note
+    confidence, unseen = WordSegmenter(tmp_path / "run").estimate(strange).notes
+    assert "unlike the training data" in confidence and "are new to the model" in unseen
     (note,) = WordSegmenter().estimate(["今天天气真好"]).notes
     assert "calibration of the model is not known" in note
     assert EntityRecognizer.estimate is WordSegmenter.estimate
+
+
+@pytest.mark.parametrize("units", ["words", "characters"])
+def test_new_words_and_characters_are_counted_as_a_set_would_count_them(units):
+    known, texts = "ab cd ab cd", ["ab xy cd", "zz"]
+    if units == "words":
+        reader, parts = WordReader(WordVocabulary.of(known.split())), "ab xy cd zz".split()
+    else:
+        reader, parts = CharacterReader(Vocabulary.of([known])), "".join(texts)
+    new = sum(part not in known for part in parts)
+    assert unseen_counts(None, reader, texts).tolist() == [new, len(parts)]
+
+
+def test_any_number_of_texts_is_estimated_in_parts(monkeypatch):
+    texts, segmenter = ["今天天气真好", "北京大学生前来应聘", "他们去了"] * 3, WordSegmenter()
+    whole = segmenter.estimate(texts)
+    monkeypatch.setattr("kcrf.taggers.suggestions._AT_ONCE", 2)
+    assert segmenter.estimate(iter(texts)).as_dict() == whole.as_dict()
+    with pytest.raises(TypeError, match="must be a list of strings"):
+        segmenter.estimate("今天天气真好")

@@ -1,0 +1,124 @@
+"""Expected scores beside real ones, calibration, and candidates with a guarantee, by corpus and size.
+
+    python experiments/expected_scores.py --data PATH [--corpora people_daily ...] [--sizes 300 1000] [--seeds 0 1]
+    python experiments/expected_scores.py --data PATH --encoder cnn --corpora ud_gsd people_daily --sizes 300 --seeds 0
+
+A model with the defaults of `kcrf train --encoder linear` is trained on so many sentences of a training set, and
+estimates its scores on 600 other sentences of it, and on texts of another kind: the recognizer of People's Daily on
+Weibo (its names of persons, organizations and places), the segmenter of UD Chinese GSD on the PKU test set. Real scores
+are beside the expected ones. For entities, the sentences are split twenty times: one half chooses the minimum
+probability for a coverage of 0.5 to 0.9, the other half counts what is found, and how many candidates there are, also
+with the fixed minimum 0.1. Results are kept in experiments/expected_scores.json.
+"""
+
+import argparse
+import json
+import tempfile
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from data import TAGGED, parts_of
+from results import kept
+
+RESULTS = Path(__file__).with_suffix(".json")
+CORPORA = ["people_daily", "weibo", "wnut17", "ud_gsd", "pfr199801"]
+OTHERS = {"people_daily": "weibo", "ud_gsd": "pfr199801"}
+TYPES = {"PER.NAM": "PER", "ORG.NAM": "ORG", "LOC.NAM": "LOC", "GPE.NAM": "LOC"}
+TEST, COVERAGES, FIXED = 600, (0.5, 0.7, 0.8, 0.9), 0.1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
+    parser.add_argument("--encoder", default="linear")
+    parser.add_argument("--corpora", nargs="+", default=CORPORA)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[300, 1000])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    options = parser.parse_args()
+    for size, seed, corpus in product(options.sizes, options.seeds, options.corpora):
+        key = f"{options.encoder}, {corpus}, {size}, seed {seed}"
+        print(key, json.dumps(kept(RESULTS, key, partial(measure, options, corpus, size, seed))), flush=True)
+
+
+def measure(options, corpus, size, seed):
+    """Expected and real scores of a model, and the coverage of its candidates."""
+    from kcrf.progress_bars import quiet
+    from kcrf.taggers import load_tagger
+    from kcrf.training import Settings, train_tagger
+
+    train = parts_of(options.data, corpus)[0]
+    order = [train[i] for i in np.random.default_rng(seed).permutation(len(train))]
+    test = order[size : size + TEST]
+    with tempfile.TemporaryDirectory() as folder, quiet(True):
+        settings = Settings(task=TAGGED[corpus][0], encoder=options.encoder, seed=seed)
+        train_tagger(settings, order[:size], None, None, out=f"{folder}/run")
+        tagger = load_tagger(f"{folder}/run")
+        result = {"temperature": tagger.network.temperature, "like": compared(tagger, test)}
+        if corpus in OTHERS:
+            result["unlike"] = compared(tagger, foreign(options.data, OTHERS[corpus]))
+        if TAGGED[corpus][0] == "ner":
+            result["coverage"] = covered(tagger, test)
+    return result
+
+
+def foreign(data, corpus):
+    """The test set of another corpus, with the types of People's Daily."""
+    sentences = parts_of(data, corpus)[2][:TEST]
+    if corpus != "weibo":
+        return sentences
+    kept_spans = [[(a, b, TYPES[name]) for a, b, name in s.spans if name in TYPES] for s in sentences]
+    return [replace(s, spans=spans) for s, spans in zip(sentences, kept_spans, strict=True)]
+
+
+def compared(tagger, sentences):
+    """Expected scores with their intervals, real scores, and the expected calibration error."""
+    from kcrf.metrics import calibration
+
+    estimate, predictions = (
+        tagger.estimate([s.text for s in sentences]),
+        tagger.predictions(sentences),
+    )
+    right = [span.key in set(s.spans) for s, spans in zip(sentences, predictions) for span in spans]
+    _, error = calibration([span.probability for spans in predictions for span in spans], right)
+    real, expected = tagger.scores(sentences), estimate.as_dict()
+    return {
+        **{name: [*expected[name], round(real[name], 4)] for name in ("precision", "recall", "f")},
+        "ece": round(error, 4),
+        "notes": expected["notes"],
+    }
+
+
+def covered(tagger, sentences):
+    """The fraction of the entities that is found, and the candidates for each entity, over twenty splits."""
+    from kcrf.taggers.coverage import LOWEST
+    from kcrf.taggers.decoder import parts_of_sentences
+
+    tagger.decoder.min_probability, tagger.decoder.overlaps = LOWEST, True
+    tables = [{s.key: s.probability for s in spans} for spans in tagger.decoder.spans(parts_of_sentences(sentences))]
+    golds = [[table.get(span, 0.0) for span in s.spans] for table, s in zip(tables, sentences)]
+    return {str(coverage): over_splits(coverage, tables, golds) for coverage in COVERAGES}
+
+
+def over_splits(coverage, tables, golds):
+    """Means over twenty splits, or the message if a model cannot promise this coverage."""
+    from kcrf.taggers.coverage import conformal_threshold
+
+    rows, half = [], len(golds) // 2
+    for split in range(20):
+        order = np.random.default_rng(split).permutation(len(golds))
+        try:
+            limit = conformal_threshold([golds[i] for i in order[:half]], coverage)
+        except ValueError as error:
+            return str(error)
+        groups = [[p for i in order[half:] for p in of[i]] for of in (golds, [list(t.values()) for t in tables])]
+        counts = [[sum(p >= minimum for p in group) for group in groups] for minimum in (limit, FIXED)]
+        rows.append(np.ravel(counts) / len(groups[0]))
+    means = np.mean(rows, axis=0).round(4).tolist()
+    return dict(zip(("found", "candidates", "found_fixed", "candidates_fixed"), means, strict=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""kcrf curve: how good a model is with more labeled sentences."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from kcrf.commands.parsers import (
+    OVERWRITE,
+    CommandParser,
+    add_conll_options,
+    add_fields_option,
+    check_out,
+    declare,
+    reading_arguments,
+)
+from kcrf.commands.quiet import quiet_import
+from kcrf.commands.train import read_part, with_scheme_of_file
+
+_GOALS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995)
+_STEP = 0.01  # by which the goal is at least above the present score
+
+
+_COMMON = frozenset("--train --task --goal --encoder --out --overwrite --seed".split())
+_EPILOG = """FILE is training data, as `kcrf train` reads it. Models are trained on growing parts of it, three times,
+and scored on a fifth. They are linear models without augmented copies, which take seconds, unless --encoder or
+--bert names others. All settings of `kcrf train` are options: `kcrf curve --help all` lists them.
+
+examples:
+  kcrf curve --task ner --train labeled.jsonl
+  kcrf curve --task ner --train labeled.jsonl --goal 0.9 --out curve.png"""
+_OPTIONS = """
+--train FILE!  The labeled sentences.
+--goal X       The score to reach. [the next round one]
+--out FILE     A picture to write: .png, .svg or .pdf. [none]
+"""
+
+
+def add_options(parser: CommandParser) -> None:
+    from kcrf.commands.training_options import add_settings
+    from kcrf.runs.settings import FIELDS, RULES
+
+    parser.common, parser.epilog = _COMMON, _EPILOG
+    declare(parser, _OPTIONS + OVERWRITE)
+    add_settings(parser, FIELDS, RULES)
+    add_fields_option(parser)
+    add_conll_options(parser)
+
+
+def run(options: Namespace) -> None:
+    from rich.console import Console
+
+    from kcrf.commands.training_options import given_settings
+    from kcrf.reports import score_table
+    from kcrf.reports.tables import TITLES
+    from kcrf.runs import Settings
+    from kcrf.runs.settings import FIELDS
+
+    if options.goal is not None and not 0 < options.goal < 1:
+        raise ValueError(f"--goal must be above 0 and below 1. Received: {options.goal}")
+    if options.out is not None:
+        check_out(options.out, options.train, options.overwrite)
+    given = given_settings(options, FIELDS)
+    if "bert" not in given and given.get("task") != "classify":
+        given.setdefault("encoder", "linear")
+    if given.get("encoder") == "linear":
+        given.setdefault("augment", 0)
+    settings, sources = Settings(**given), {"train": options.train, **reading_arguments(options)}
+    items = read_part(settings.task, sources, "train")
+    with quiet_import():
+        from kcrf.training import learning_curve
+    curve = learning_curve(with_scheme_of_file(settings, sources), items)
+    if options.out is not None:
+        _draw(options.out, curve)
+    columns = ["sentences", TITLES[curve.metric], "lowest", "highest"]
+    rows = [[f"{n:,}", float(s.mean()), float(s.min()), float(s.max())] for n, s in zip(curve.sizes, curve.scores.T)]
+    Console().print(score_table(options.train, columns, rows))
+    print(in_words(curve, options.goal or next_goal(curve)))
+
+
+def next_goal(curve: Any) -> float:
+    """The next round score."""
+    now = curve.law.score(curve.count).value
+    return next((goal for goal in _GOALS if goal >= now + _STEP), _GOALS[-1])
+
+
+def in_words(curve: Any, goal: float) -> str:
+    """Two sentences: the present score, and how many sentences the goal needs; and the score of twice as many."""
+    from kcrf.reports.tables import TITLES
+
+    now, twice, needed = curve.law.score(curve.count), curve.law.score(2 * curve.count), curve.law.size(goal)
+    title = TITLES[curve.metric]
+    if needed is None:
+        more = f"{goal:g} is out of reach of sentences like these"
+    else:
+        numbers = [max(0.0, size - curve.count) for size in needed]
+        until = "or more" if numbers[2] == float("inf") else f"to {_rounded(numbers[2])}"
+        more = f"about {goal:g} with {_rounded(numbers[0])} more ({_rounded(numbers[1])} {until})"
+    return (
+        f"{title} {now.value:.3f} with {curve.count:,} sentences; {more}. "
+        f"With twice as many, {twice.value:.3f} ({twice.low:.3f} to {twice.high:.3f})."
+    )
+
+
+def _rounded(number: float) -> str:
+    """A number of sentences with two digits that count."""
+    return f"{int(float(f'{number:.2g}')):,}"
+
+
+def _draw(path: str, curve: Any) -> None:
+    """Draws the scores, the power law and its interval."""
+    import numpy as np
+
+    from kcrf.extras import needs_extra
+    from kcrf.files import write_aside
+    from kcrf.reports.tables import TITLES
+
+    with needs_extra("reports", "Drawing"):
+        from matplotlib.figure import Figure
+    figure = Figure(figsize=(5, 3.2), layout="constrained")
+    axes, sizes = figure.subplots(), np.geomspace(curve.sizes[0], 4 * curve.count)
+    value, low, high = np.transpose([curve.law.score(size) for size in sizes])
+    axes.fill_between(sizes, low, high, alpha=0.2)
+    axes.plot(sizes, value)
+    axes.plot(curve.sizes, curve.scores.T, "k.")
+    axes.set(xscale="log", xlabel="labeled sentences", ylabel=TITLES[curve.metric])
+    axes.set_xticks(ticks := [*curve.sizes, 2 * curve.count, 4 * curve.count], list(map(str, ticks)))
+    axes.minorticks_off()
+    write_aside(Path(path), lambda place: figure.savefig(place, format=Path(path).suffix[1:] or "png", dpi=150))

@@ -1,0 +1,69 @@
+"""kcrf estimate: unlabeled text in, the expected scores of a model on it out."""
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from kcrf.commands.model_input import STANDARD, add_model_options, checked_input, checked_texts
+from kcrf.commands.parsers import CommandParser, declare
+from kcrf.commands.quiet import quick_import
+from kcrf.commands.streams import Progress
+from kcrf.commands.suggest import function_of_line
+
+_EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. Scores are
+expected from the model's own probabilities. The interval contains the real score in 95 of 100 cases if the
+texts are like the training data; notes say how they are unlike it.
+
+example:
+  kcrf estimate --model runs/people unlabeled.txt"""
+_OPTIONS = """
+--json        Print a JSON object instead of a table. [no]
+"""
+
+
+def add_options(parser: CommandParser) -> None:
+    parser.epilog = _EPILOG
+    declare(parser, _OPTIONS + STANDARD)
+    add_model_options(parser)
+    parser.set_defaults(out=None)
+
+
+def run(options: Namespace) -> None:
+    from kcrf.progress_bars import print_note
+    from kcrf.tasks import TASKS, task_of
+
+    with checked_input(options, tuple(TASKS)) as lines:
+        text_of, of_tokens = function_of_line(options), task_of(options.model_task).needs_tokens
+        texts = (text_of(line) for line in checked_texts(lines, lines.name, of_tokens) if line.strip())
+        with quick_import():
+            from kcrf.taggers import load_tagger
+
+            tagger = load_tagger(options.opened, options.standard)
+        with Progress(lines, "estimate", "characters") as progress:
+            estimate = tagger.estimate(texts, options.batch_size, lambda count: progress.update(count, lines.position))
+    if not estimate.texts:
+        raise ValueError(f"{lines.name}: needs at least one text. Received: none")
+    if options.json:
+        print(json.dumps(estimate.as_dict(), ensure_ascii=False))
+        return
+    _print(options.model, estimate)
+    for note in estimate.notes:
+        print_note(note)
+
+
+def _print(title: str, estimate: Any) -> None:
+    """Prints a table: the predictions found, the words or entities expected in the texts, and what follows of both."""
+    from rich.console import Console
+
+    from kcrf.reports import score_table
+
+    rows = [
+        [name, *map(_cell, (scores.precision, scores.recall, scores.f)), scores.found, f"{scores.true:.1f}"]
+        for name, scores in {"all": estimate.all, **{f"  {name}": s for name, s in estimate.labels.items()}}.items()
+    ]
+    columns = ["label", "precision", "recall", "F1", "found", "expected"]
+    Console().print(score_table(f"{title}: {estimate.texts:,} texts", columns, rows))
+
+
+def _cell(score: Any) -> str | None:
+    return score and f"{score.value:.3f} ±{max(score.high - score.value, score.value - score.low):.3f}"

@@ -1,0 +1,57 @@
+"""Candidate entities with a guarantee: how probable they must be so that few real ones are missing. Needs no Keras."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from kcrf.runs import RunFolder
+from kcrf.runs.formats import read_predictions
+from kcrf.runs.names import PREDICTIONS
+from kcrf.taggers.spans import Part
+
+LOWEST = 0.001  # probability of a candidate
+
+
+def conformal_threshold(probabilities: Sequence[Sequence[float]], coverage: float) -> float:
+    """The highest minimum probability with which the expected fraction of missing entities is at most `1 - coverage`.
+
+    This is conformal risk control (Angelopoulos et al., 2022, https://arxiv.org/abs/2208.02814). The loss of a sentence
+    is the number of its missing entities, minus the number that may be missing. The expectation is over held-out
+    sentences and texts of the same kind.
+
+    Args:
+        probabilities: For each held-out sentence the probabilities of its real entities.
+        coverage: The fraction of the entities to find, above 0 and below 1.
+
+    >>> conformal_threshold([[p / 100] for p in range(100)], coverage=0.9)  # at most 9 of 100, of 101 at most a tenth
+    0.09
+    """
+    rows = sorted(p for of_sentence in probabilities for p in of_sentence)
+    most, given = max(map(len, probabilities), default=0), f"a coverage of {coverage:g} needs"
+    missing = math.floor((1 - coverage) * len(rows) - coverage * most + 1e-9)
+    if missing < 0 or not rows:
+        needed = math.ceil(coverage * max(most, 1) / (1 - coverage) - 1e-9)
+        raise ValueError(f"{given} at least {needed} entities in the held-out sentences. Received: {len(rows)}")
+    if rows[missing] < LOWEST:
+        wanted, found = 1 - missing / len(rows), sum(p >= LOWEST for p in rows) / len(rows)
+        raise ValueError(
+            f"{given} a probability of {LOWEST} or more for {wanted:.1%} of held-out entities. Received: {found:.1%}"
+        )
+    return rows[missing]
+
+
+def threshold_of_run(decoder: Any, run: Any, coverage: float) -> float:
+    """The `conformal_threshold` of a model on the held-out sentences of its run folder."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"`coverage` must be above 0 and below 1. Received: {coverage!r}")
+    path = RunFolder(run).file(PREDICTIONS)
+    if not path.is_file():
+        raise ValueError(f"{run}: `coverage` needs a run folder with {PREDICTIONS}. Received: none there")
+    rows = read_predictions(path)
+    decoder.min_probability = LOWEST
+    tables = [
+        {span.key: span.probability for span in found}
+        for found in decoder.spans([Part(row["text"], []) for row in rows])
+    ]
+    golds = [[table.get(span, 0.0) for span in row["gold"]] for table, row in zip(tables, rows, strict=True)]
+    return conformal_threshold(golds, coverage)
