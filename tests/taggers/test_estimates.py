@@ -82,7 +82,7 @@ def test_notes_need_a_difference_that_is_not_chance():
     many, few = (HeldOut(p, np.ones(len(p)), []) for p in (random, random[:4]))
     below = [("A", random.mean() - 0.05)] * 50
     assert "unlike the training data" in estimate_of(below, {"A": 50.0}, many).notes[0]
-    assert estimate_of([("A", few.mean - 0.05)], {"A": 50.0}, few).notes == ()
+    assert estimate_of([("A", few.probabilities.mean() - 0.05)], {"A": 50.0}, few).notes == ()
     assert "7.0% of the characters, words or n-grams" in estimate_of([], {"A": 0.0}, many, 0.01, (7, 100)).notes[0]
     assert estimate_of([], {"A": 0.0}, many, 0.06, (7, 100)).notes == ()
 
