@@ -81,13 +81,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a tagger predicted for the texts on which its run was scored.
-
-    Attributes:
-        probabilities: The probability of each prediction, an array.
-        right: Whether it was right, an array.
-        texts: The texts.
-    """
+    """Predictions for the held-out texts of a run: their probabilities, whether each is right, and the texts."""
 
     probabilities: np.ndarray
     right: np.ndarray
@@ -124,17 +118,11 @@ def begins_of(scheme: TagScheme) -> np.ndarray:
 
 
 class Tally:
-    """Adds up predictions and expected numbers by label.
-
-    Attributes:
-        texts: The number of texts.
-        rows: By label the number of predictions, the sum of their probabilities, its variance, and the expected number.
-        unseen: How many units or features of the texts are new to the model, and how many there are.
-    """
+    """Adds up, by label: predictions, their probabilities, the variance of this sum, and the expected number."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.texts, self.rows = 0, {label: np.zeros(4) for label in labels or ("",)}
-        self.unseen = np.zeros(2)
+        self.unseen = np.zeros(2)  # of units or features: how many are new to the model, and how many there are
 
     def add(self, texts: int, predictions: Iterable[tuple[str, float]], true: Iterable[float]) -> None:
         """Adds some texts: the label and the probability of each prediction, and the expected number of each label."""

@@ -19,20 +19,12 @@ _TEST = 0.2  # fraction of the sentences that scores the models
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """Scores by the number of sentences.
+    """Scores by the number of sentences, and their `kcrf.metrics.learning_curves.PowerLaw`."""
 
-    Attributes:
-        metric: The score: a key of the scores of the task.
-        count: The number of labeled sentences.
-        sizes: The numbers of sentences of which models were trained.
-        scores: `(draws, sizes)`.
-        law: The `kcrf.metrics.learning_curves.PowerLaw` of the scores.
-    """
-
-    metric: str
-    count: int
+    metric: str  # a key of the scores of the task
+    count: int  # of all labeled sentences
     sizes: list[int]
-    scores: np.ndarray
+    scores: np.ndarray  # (draws, sizes)
     law: PowerLaw
 
 
@@ -45,12 +37,8 @@ def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> 
     >>> curve.law.score(2 * curve.count), curve.law.size(0.9)                                     # doctest: +SKIP
 
     Args:
-        settings: `Settings`, as for `train_tagger`.
-        items: The labeled data, as the training set of `train_tagger`.
+        settings, items: As for `train_tagger`: `Settings`, and labeled data.
         draws: How often parts are drawn. Defaults to 3.
-
-    Raises:
-        ValueError: There are fewer than 50 sentences, or the models found nothing.
     """
     most = len(items) - round(_TEST * len(items))
     sizes = [size for size in (most >> shift for shift in reversed(range(_PARTS))) if size >= _FEWEST]
