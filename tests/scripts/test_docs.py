@@ -10,7 +10,7 @@ import changed_keras  # noqa: F401 (takes back the changes of `kcrf.bert4keras`)
 import pytest
 
 import kcrf
-from kcrf.backend import backend_name
+from kcrf.backend import backend_name, keras
 
 PACKAGE = Path(kcrf.__file__).parent
 ROOT = PACKAGE.parent
@@ -102,7 +102,11 @@ def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeyp
     blocks = list(CODE.finditer(text))
     assert blocks and {block[1] for block in blocks} <= {"", "tensorflow", "jax", "torch"}
     run_all = backend_name() == "torch" or pytestconfig.getoption("--all")
-    run(blocks if run_all else shortened(blocks, text), text, str(document))
+    policy = keras.config.dtype_policy()
+    try:
+        run(blocks if run_all else shortened(blocks, text), text, str(document))
+    finally:
+        keras.config.set_dtype_policy(policy)  # gpu.md sets another one, which later tests must not compute with
 
 
 @pytest.mark.once
