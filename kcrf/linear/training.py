@@ -202,11 +202,9 @@ class AdaGradTrainer(LinearTrainer):
 class PooledTrainer(LinearTrainer):
     """Trains two linear models on the same batches, one with all features and one without some, and averages them.
 
-    Strong features keep the scores of the others low: a sentence in training has both. Where the strong ones are
-    missing, such as those of a lexicon at a word that it does not contain, the others are then too weak (Sutton et al.,
-    2006, "Reducing Weight Undertraining in Structured Discriminative Learning"). A second model is trained without the
-    strong features. The average of both, a logarithmic opinion pool (Smith and Osborne, 2006, "Using Gazetteers in
-    Discriminative Information Extraction"), is again a linear model.
+    Strong features, such as those of a lexicon, keep the scores of the others low, which are then too weak where the
+    strong ones are missing (Sutton et al., 2006, "Reducing Weight Undertraining in Structured Discriminative
+    Learning"). The average is a logarithmic opinion pool (Smith and Osborne, 2006, "Using Gazetteers ...").
     """
 
     def __init__(self, trainer: LinearTrainer, other: LinearTrainer, columns: Sequence[int], weight: float) -> None:

@@ -1,8 +1,7 @@
 """Adam and AdamW for fine-tuning BERT: optional bias correction, learning-rate multipliers per variable, weight decay.
 
-Formulas: Kingma and Ba, https://arxiv.org/abs/1412.6980 (Algorithm 1); google-research/bert `optimization.py`.
-Zhang et al., https://arxiv.org/abs/2006.05987, show that omitting the bias correction makes fine-tuning on small
-datasets unstable.
+Formulas: Kingma and Ba, https://arxiv.org/abs/1412.6980 (Algorithm 1); google-research/bert `optimization.py`. Without
+bias correction, fine-tuning on small datasets is unstable: Zhang et al., https://arxiv.org/abs/2006.05987.
 """
 
 import math

@@ -26,8 +26,7 @@ class Cloze:
     """A pattern with a gap, and a word for each label that fills the gap (PET).
 
     Source: Schick and Schütze 2021, https://arxiv.org/abs/2001.07676. Classification becomes the task of pretraining,
-    so that few samples suffice. For words of several tokens, the tokens are predicted at once and their probabilities
-    multiplied, as in https://arxiv.org/abs/2009.07118.
+    so that few samples suffice. The probabilities of a word's tokens are multiplied: https://arxiv.org/abs/2009.07118.
 
     Args:
         tokenizer: A `kcrf.tokenizers.Tokenizer` whose vocabulary has [MASK].
