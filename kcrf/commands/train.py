@@ -102,7 +102,7 @@ def _print_expected(out: str) -> None:
     from kcrf.runs import read_run
 
     rows = [row for row in read_run(out).predictions or [] if isinstance(row["found"], list)]
-    if 0 < len(rows) <= _FEW:
+    if len(rows) <= _FEW and any(row["gold"] for row in rows):
         counts = span_counts([row["gold"] for row in rows], [row["found"] for row in rows])
         low, high = np.quantile(bootstrap_scores(counts), (0.025, 0.975))
         print(
