@@ -47,7 +47,8 @@ def html_page(model: LinearModel, setup: Setup) -> str:
         "scale": float(scale),
         "scores": base64.b64encode(gzip.compress(scores.tobytes(), mtime=0)).decode(),
     }
-    return _PAGE.read_text("utf-8").replace("__MODEL__", json.dumps(content).replace("<", "\\u003c"))
+    page = _PAGE.read_text("utf-8").replace("__TITLE__", "Words" if scheme.is_of_words else "Entities")
+    return page.replace("__MODEL__", json.dumps(content).replace("<", "\\u003c"))
 
 
 def _chain(model: LinearModel, constraints: bool) -> dict[str, Any]:
