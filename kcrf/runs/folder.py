@@ -19,6 +19,7 @@ A file is written under another name and then renamed, so it is complete or abse
 how a new run replaces an old one. Other files in the folder are kept. A writing process locks the file `.lock`.
 """
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.files import read_arrays, read_json, sha256_of
+from kcrf.files import read_arrays, read_json
 from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import CONFIG, SCORES, STATE, TEACHER, VECTORS, VOCAB, WEIGHTS
 from kcrf.runs.replacement import current_folder, has_new_run, is_complete, new_folder
@@ -87,7 +88,7 @@ class RunFolder(ModelFiles):
 
     def check_weights(self) -> None:
         expected, path = self.read_json(CONFIG).get("weights"), self.file(WEIGHTS)
-        if expected is not None and path.is_file() and sha256_of(path) != expected:
+        if expected is not None and path.is_file() and sha256_of_weights(path) != expected:
             reason = f"their SHA-256 is another than in {CONFIG}: the file is damaged, or was replaced"
             raise ValueError(f"{path}: cannot be read as the weights of this run ({reason}). Copy or train it again")
 
@@ -127,3 +128,22 @@ class RunFolder(ModelFiles):
         except ValueError as error:
             advice = "; without the file, it is computed again" if name == TEACHER else ""
             raise ValueError(f"{error}{advice}") from None
+
+
+def sha256_of_weights(path: Path) -> str:
+    """Hashes the arrays of an HDF5 file; "" if it is damaged. Files of the same arrays differ: they contain times."""
+    import h5py
+
+    digest = hashlib.sha256()
+
+    def add(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            digest.update(f"{name} {item.shape} {item.dtype}".encode())
+            digest.update(np.asarray(item[()]).tobytes())
+
+    try:
+        with h5py.File(path, "r") as file:
+            file.visititems(add)
+    except Exception:  # errors of h5py have many classes
+        return ""
+    return digest.hexdigest()

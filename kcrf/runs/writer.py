@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from kcrf.corpora import Example, Sentence
-from kcrf.files import read_json, sha256_of, write_aside
+from kcrf.files import read_json, write_aside
 from kcrf.runs import names
 from kcrf.runs.config_file import StoredRun
-from kcrf.runs.folder import RunFolder
+from kcrf.runs.folder import RunFolder, sha256_of_weights
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
@@ -87,7 +87,9 @@ class RunWriter(RunFolder):
     def save_config(self, run: StoredRun) -> None:
         """Writes `config.json`, which makes the folder a run, with the hash of the weights, if there are any."""
         weights = self.file(names.WEIGHTS)
-        self.save_json(names.CONFIG, run.to_json() | ({"weights": sha256_of(weights)} if weights.is_file() else {}))
+        self.save_json(
+            names.CONFIG, run.to_json() | ({"weights": sha256_of_weights(weights)} if weights.is_file() else {})
+        )
 
     def save_weights(self, model: Any) -> None:
         """Writes the weights of a Keras model."""
