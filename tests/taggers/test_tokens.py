@@ -18,7 +18,7 @@ from kcrf.corpora import Sentence, tagged_sentence
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
-from kcrf.serving.models import load_models
+from kcrf.serving.models import Options, load_models
 from kcrf.serving.schemas import RESPONSES
 from kcrf.taggers import TokenTagger, load_tagger
 from kcrf.tags import classes
@@ -238,7 +238,7 @@ def test_the_server_answers_with_tokens_and_their_places(run):
     texts = [" ".join(tokens) for tokens, _ in TEST[:3]] + [" the  can ", ""]
     model = load_models({"tags": run})["tags"]
     assert (model.path, model.labels) == ("/pos", ["DET", "NOUN", "PUNCT", "VERB"])
-    answers = model.compute(texts, 0)
+    answers = model.compute(texts, Options())
     RESPONSES["/pos"].model_validate({"model": "tags", "results": answers})
     for text, answer in zip(texts, answers, strict=True):
         (expected,) = TokenTagger(run)([text.split()])

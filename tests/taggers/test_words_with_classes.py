@@ -17,7 +17,7 @@ from kcrf.commands.main import main
 from kcrf.corpora import Sentence, tagged_sentence
 from kcrf.export import export_model
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
-from kcrf.serving.models import load_models
+from kcrf.serving.models import Options, load_models
 from kcrf.serving.schemas import RESPONSES
 from kcrf.taggers import WordSegmenter, load_tagger
 from kcrf.taggers.open_model import built_in_segmenter
@@ -254,7 +254,7 @@ def test_a_segmenter_without_classes_is_asked_for_classes_on_the_command_line(ru
 def test_the_server_answers_with_classes(run):
     model = load_models({"joint": run})["joint"]
     assert (model.path, model.labels) == ("/segment", ["n", "r", "v", "w"])
-    answer = model.compute(["他们 研究天气。"], 2)[0]
+    answer = model.compute(["他们 研究天气。"], Options(k_best=2))[0]
     assert [(w["text"], w["start"], w["label"]) for w in answer["words"]] == [
         ("他们", 0, "r"), ("研究", 3, "v"), ("天气", 5, "n"), ("。", 7, "w")
     ]  # fmt: skip
