@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tokenizers_of_tests import SPECIAL, TEXTS, bpe, folder_of, unigram
 
-from kcrf.tokenizers import SubwordTokenizer
+from kcrf.tokenizers import SubwordTokenizer, Tokenizer
 from kcrf.tokenizers.characters import words_of
 
 BACKENDS = ["torch"]
@@ -33,10 +33,14 @@ def odd_texts(count):
         yield "".join(drawn.choice(alphabet) for _ in range(drawn.randint(0, 24)))
 
 
+COUNTS = [1000, pytest.param(10_000, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("name", KINDS)
-def test_ids_and_offsets_are_those_of_hugging_face_on_odd_texts(name, tmp_path):
+def test_ids_and_offsets_are_those_of_hugging_face_on_odd_texts(name, count, tmp_path):
     folder = folder_of(KINDS[name](), tmp_path)
-    ours, texts = SubwordTokenizer.of_folder(folder), [*TEXTS, *odd_texts(3000)]
+    ours, texts = SubwordTokenizer.of_folder(folder), [*TEXTS, *odd_texts(count)]
     theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), **SPECIAL)
     expected = theirs(texts, return_offsets_mapping=True)
     found = ours.encode_batch(texts)
@@ -47,6 +51,20 @@ def test_ids_and_offsets_are_those_of_hugging_face_on_odd_texts(name, tmp_path):
     assert ours.separators() == [2, 2]
     pair = theirs(TEXTS[0], TEXTS[1], truncation=True, max_length=9)
     assert ours.encode(TEXTS[0], TEXTS[1], maxlen=9)[0] == pair["input_ids"]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("lower", [True, False])
+def test_word_pieces_have_the_ids_and_offsets_of_hugging_face_on_odd_texts(lower, count):
+    texts = [*TEXTS, *odd_texts(count)]
+    words = sorted({word for text in TEXTS for word in (*text.split(), *text.lower().split())})
+    characters = sorted({c for text in texts for c in text if c.isprintable() and not c.isspace()})
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *characters, *(f"##{c}" for c in characters[::2])]
+    vocab = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
+    theirs = transformers.BertTokenizerFast(vocab=vocab, do_lower_case=lower)(texts, return_offsets_mapping=True)
+    found = Tokenizer(vocab, do_lower_case=lower).encode_batch(texts)
+    assert [e.token_ids for e in found] == theirs["input_ids"]
+    assert [e.offsets.tolist() for e in found] == [list(map(list, row)) for row in theirs["offset_mapping"]]
 
 
 @pytest.mark.parametrize("name", KINDS)
