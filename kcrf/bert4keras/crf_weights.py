@@ -63,7 +63,9 @@ def load_crf_weights(
     else:
         _check_boundary(layer, names[1:], kind)
         variables = [layer._trans] + ([layer._start, layer._end] if layer.use_boundary else [])
-    scores = [None if name is None else _as_numpy(arrays[name]) * (lr_multiplier or 1) for name in names]
+    found: list[Any] = [None if name is None else arrays[name] for name in names]
+    found = [x.detach().cpu().double() if hasattr(x, "detach") else x for x in found]  # NumPy takes no torch parameter
+    scores = [None if x is None else np.asarray(x, dtype="float64") * (lr_multiplier or 1) for x in found]
     for name, score, variable in zip(names, scores, variables, strict=False):
         if score is not None and score.shape != tuple(variable.shape):
             raise ValueError(
@@ -119,8 +121,3 @@ def _check_boundary(layer: Any, names: list[str | None], kind: str) -> None:
             f"The source scores first and last tags ({' and '.join(filter(None, names))}). Make `{layer.name}` with "
             "use_boundary=True to take them."
         )
-
-
-def _as_numpy(array: Any) -> np.ndarray:
-    """A float64 array from any array, also from a torch parameter, which NumPy cannot convert by itself."""
-    return np.asarray(array.detach().cpu().double() if hasattr(array, "detach") else array, dtype="float64")

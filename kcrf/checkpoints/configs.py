@@ -196,7 +196,9 @@ def read_config(source: Source, model: str | None = None) -> dict[str, Any]:
         config = {OF_DISTILBERT.get(name, name): value for name, value in config.items()}
     config = {**DEFAULTS.get(family, {}), **config, "model_type": family}
     _check_ints(where, config)
-    _check_supported(where, config)
+    for name, value in SUPPORTED.items():
+        if config.get(name, value) != value:
+            raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
     if config.get("use_task_id"):
         config["task_vocab_size"] = config.get("task_type_vocab_size", 3)
     if "ln_type" in config:  # the first albert_zh, see `kcrf.models.loading`
@@ -251,13 +253,6 @@ def _family_of(config: Mapping[str, Any], model: str | None) -> str:
     if model or "num_hidden_groups" in config:
         return model or "albert"
     return "nezha" if config.get("use_relative_position") else "bert"
-
-
-def _check_supported(where: object, config: Mapping[str, Any]) -> None:
-    """Raises ValueError if an entry asks for a computation that is not implemented."""
-    for name, value in SUPPORTED.items():
-        if config.get(name, value) != value:
-            raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
 
 
 def _check_ints(where: object, config: dict[str, Any]) -> None:

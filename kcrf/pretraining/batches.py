@@ -1,24 +1,44 @@
-"""Batches of windows with masked tokens, for pretraining."""
+"""A masked language model that computes scores only at the positions to predict, and its batches."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from kcrf.backend import keras
+from kcrf.backend import keras, ops
+from kcrf.layers.embeddings import SinusoidalPositions
 from kcrf.pretraining.masking import choose_positions, hide
-from kcrf.pretraining.model import POSITIONS
-from kcrf.pretraining.vocabulary import SPECIAL_TOKENS
-from kcrf.pretraining.windows import Windows
+from kcrf.pretraining.windows import SPECIAL_TOKENS, Windows
 from kcrf.runs.pretraining import PretrainingSettings
+
+POSITIONS = "Predicted-Position"
+
+
+def masked_language_model(transformer: Any) -> Any:
+    """Builds the model to train. Scoring a large vocabulary at every position takes longer than a small encoder."""
+    layers, prefix = transformer.layers, transformer.config["prefix"]
+    positions = keras.Input((None,), dtype="int32", name=POSITIONS)
+    hidden = transformer.hidden_states[-1]  # (batch, time, hidden)
+    x = ops.take_along_axis(hidden, positions[:, :, None], axis=1)  # (batch, predictions, hidden)
+    x = layers[prefix + "MLM-Norm"](layers[prefix + "MLM-Dense"](x))
+    x = layers[prefix + "MLM-Bias"](layers[prefix + "Embedding-Token"](x, reverse=True))
+    scores = ops.cast(x, "float32")  # (batch, predictions, vocabulary)
+    inputs = {tensor.name: tensor for tensor in transformer.inputs}
+    return keras.Model({**inputs, POSITIONS: positions}, scores)
+
+
+def start_positions(transformer: Any) -> None:
+    """Initializes the position embeddings of a new model with sinusoids (https://arxiv.org/abs/1706.03762).
+
+    Attention then learns to attend to neighbors much earlier than from random vectors.
+    """
+    embeddings = transformer.layers[transformer.config["prefix"] + "Embedding-Position"].embeddings
+    waves = SinusoidalPositions(dtype="float32")(ops.zeros((1, *embeddings.shape)))  # their mean square is 1/2
+    embeddings.assign(2**0.5 * transformer.config["initializer_range"] * waves)
 
 
 class MaskedBatches(keras.utils.PyDataset):
-    """The batches of a round, which is a fixed number of steps.
-
-    Each pass over the windows has a new order. Order and masks depend only on the seed and the number of the pass, so
-    resumed training gets the same batches.
-    """
+    """The batches of a round, a fixed number of steps. Order and masks depend on the seed and the pass alone."""
 
     def __init__(
         self,

@@ -26,12 +26,10 @@ _LINES_AT_A_TIME, _TEXTS_AT_A_TIME = 32, 2000
 
 
 class TaskModel:
-    """Measures the importance of the words of a text to a task model.
+    """Measures the importance of words to a task model: the change of its entropy when the word is hidden.
 
-    If the model recognizes entities of the single type "important", as trained on the result of `important_words`, the
-    importance of a word is the probability that it is part of such an entity. For any other model, it is the change of
-    the entropy of the predictions when the word is hidden: of the labels of a classifier, of the tag sequences of a
-    tagger.
+    If a model recognizes entities of the single type "important", as trained on the result of `important_words`, it is
+    the probability that the word is part of such an entity.
     """
 
     def __init__(self, run_dir: str | PathLike[str]) -> None:

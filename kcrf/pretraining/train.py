@@ -20,12 +20,17 @@ from kcrf.files import read_json
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.models.encoders import encoder_record
 from kcrf.optimizers import AdamWeightDecay
-from kcrf.pretraining.batches import MaskedBatches
+from kcrf.pretraining.batches import MaskedBatches, masked_language_model, start_positions
 from kcrf.pretraining.folder import PretrainingFolder
 from kcrf.pretraining.importance import TaskModel, importance_writer
-from kcrf.pretraining.model import masked_language_model, start_positions
-from kcrf.pretraining.vocabulary import learn_vocabulary
-from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, word_splitter, write_tokens
+from kcrf.pretraining.windows import (
+    Windows,
+    check_texts,
+    iterate_lines,
+    learn_vocabulary,
+    word_splitter,
+    write_tokens,
+)
 from kcrf.progress_bars import bar, print_note
 from kcrf.readers import PieceReader
 from kcrf.runs import RunWriter
@@ -207,10 +212,7 @@ def _check_bert(settings: Any, reader: PieceReader) -> None:
 def _run(
     folder: PretrainingFolder, settings: Any, reader: PieceReader, progress: Any, any_steps: bool = True
 ) -> list[dict[str, Any]]:
-    """Trains from the state in the folder, or from the start, to the end. Returns the log.
-
-    Without `any_steps`, many epochs over a short text are refused.
-    """
+    """Trains to the end. Returns the log. Without `any_steps`, many epochs over a short text are refused."""
     set_random_seed(settings.seed)
     importance, vocabulary = folder.importance if settings.mask == "selected" else None, reader.vocabulary
     windows = Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
@@ -247,7 +249,9 @@ def _run(
             callbacks = [EpochBatches(batches, random), rounds_done, *([progress] if progress else []), interruption]
             fit_with_progress(model, batches, rounds, len(history.rows), callbacks, progress, held_out)
     if settings.google_checkpoint:
-        _write_google_checkpoint(transformer, folder.path)
+        transformer.load_weights_from_checkpoint(folder.path)  # the best weights; the last ones are in memory
+        transformer.save_weights_as_checkpoint(folder.path / "bert_model.ckpt")
+        RunWriter(folder.path).save_json("bert_config.json", read_json(folder.path / "config.json"))
     folder.save_about({**folder.read_about(), "is_complete": True})
     folder.clear()
     return history.rows
@@ -258,12 +262,6 @@ def _check_default_steps(settings: Any, windows: int, epochs: float) -> None:
     if epochs > _MOST_EPOCHS:
         requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
         raise SettingError("steps", requirement, f"{windows:,} windows of {settings.length} tokens")
-
-
-def _write_google_checkpoint(transformer: Any, out: Path) -> None:
-    transformer.load_weights_from_checkpoint(out)  # the best weights; the last ones are in memory
-    transformer.save_weights_as_checkpoint(out / "bert_model.ckpt")
-    RunWriter(out).save_json("bert_config.json", read_json(out / "config.json"))
 
 
 def _split(count: int) -> tuple[np.ndarray, np.ndarray]:

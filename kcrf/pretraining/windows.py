@@ -1,5 +1,6 @@
-"""Writes text as tokens to disk, and reads windows of tokens. Text may be larger than memory. Needs no Keras."""
+"""Learns a vocabulary from text, writes text as tokens to disk, and reads windows of tokens. Needs no Keras."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
@@ -14,6 +15,7 @@ from kcrf.files import write_aside
 from kcrf.tokenizers.characters import is_cjk_character
 from kcrf.tokenizers.vocabularies import continues_word
 
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _LINES_AT_A_TIME = 2000
 
 
@@ -88,10 +90,7 @@ class Window(NamedTuple):
 
 
 class Windows:
-    """Windows of tokens: `[CLS]` and the next tokens of the text, across lines. All windows are full.
-
-    An incomplete last window is dropped. If the text has no full window, its only window is padded.
-    """
+    """Windows of tokens: `[CLS]` and the next tokens, across lines. All are full, but the only one of a short text."""
 
     def __init__(self, path: Path, length: int, start_id: int, pad_id: int, importance: Path | None = None) -> None:
         self._tokens = np.memmap(path, np.int32, "r")
@@ -131,3 +130,34 @@ def _jieba() -> Any:
         import jieba
     jieba.setLogLevel(60)
     return jieba
+
+
+def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -> list[str]:
+    """Learns a WordPiece vocabulary.
+
+    >>> learn_vocabulary(["low lower lowest"] * 9, 12)[:5]
+    ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+    """
+    with needs_extra("pretrain", "A new vocabulary"):
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 (no password)
+    learner.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
+    learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=list(SPECIAL_TOKENS),
+        limit_alphabet=int(0.75 * (size - len(SPECIAL_TOKENS))),  # leaves room for pieces
+        continuing_subword_prefix="##",
+        show_progress=False,
+    )
+    characters, normalizer = Counter(), normalizers.BertNormalizer(lowercase=lower_case)  # the learner locks its own
+
+    def counted() -> Iterator[str]:
+        for line in lines:
+            characters.update(normalizer.normalize_str(line))
+            yield line
+
+    learner.train_from_iterator(counted(), trainer)
+    pieces = learner.get_vocab()
+    rare_characters = [char for char, _ in characters.most_common() if char not in pieces and not char.isspace()]
+    return [*sorted(pieces, key=pieces.__getitem__), *rare_characters][:size]

@@ -1,4 +1,4 @@
-"""Tests of kcrf.pretraining.batches, kcrf.pretraining.model.
+"""Tests of kcrf.pretraining.batches, kcrf.pretraining.train.
 
 Masked language models: scores, batches, learning, what is written, further pretraining, interruptions.
 """
@@ -19,8 +19,7 @@ from kcrf.backend import backend_name, keras, ops
 from kcrf.checkpoints import google_names, open_checkpoint
 from kcrf.models import build_transformer_model
 from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
-from kcrf.pretraining.batches import MaskedBatches
-from kcrf.pretraining.model import POSITIONS, masked_language_model
+from kcrf.pretraining.batches import POSITIONS, MaskedBatches, masked_language_model
 from kcrf.pretraining.windows import Window
 from kcrf.runs import Settings
 from kcrf.tokenizers import load_vocab

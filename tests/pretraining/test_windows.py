@@ -1,4 +1,4 @@
-"""Tests of kcrf.pretraining.vocabulary, kcrf.pretraining.windows.
+"""Tests of kcrf.pretraining.windows.
 
 Texts as tokens on disk and as windows: every token once, whole words, and no file is read as a whole.
 """
@@ -6,8 +6,7 @@ Texts as tokens on disk and as windows: every token once, whole words, and no fi
 import numpy as np
 import pytest
 
-from kcrf.pretraining.vocabulary import learn_vocabulary
-from kcrf.pretraining.windows import Windows, iterate_lines, word_splitter, write_tokens
+from kcrf.pretraining.windows import Windows, iterate_lines, learn_vocabulary, word_splitter, write_tokens
 from kcrf.tokenizers import Tokenizer
 
 BACKENDS = ["torch"]
