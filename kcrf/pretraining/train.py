@@ -217,9 +217,8 @@ def _run(
     importance, vocabulary = folder.importance if settings.mask == "selected" else None, reader.vocabulary
     windows = Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
     train, valid = _split(len(windows))
-    every = min(settings.every, settings.steps)
+    every, segments = min(settings.every, settings.steps), reader.config.get("type_vocab_size", 2) > 1
     rounds = math.ceil(settings.steps / every)
-    segments = reader.config.get("type_vocab_size", 2) > 1
     batches = MaskedBatches(windows, train, settings, vocabulary, every * settings.accumulate, segments)
     held_out = MaskedBatches(windows, valid, settings, vocabulary, segments=segments)
     if not any(held_out[step][-1].any() for step in range(len(held_out))):
