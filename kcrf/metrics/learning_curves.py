@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 WIDTH = 1.96  # standard deviations on either side of an interval of 95 %
-_HIGHEST = 0.9995  # of a score in a fit: the odds of an error are above 0
+_LOWEST, _HIGHEST = 0.02, 0.9995  # of a score in a fit: one draw that finds nothing must not decide
 _MOST = 1000  # times as many sentences are considered at most
 
 
@@ -35,7 +35,7 @@ class PowerLaw:
     """
 
     def __init__(self, sizes: Sequence[int], scores: ArrayLike) -> None:
-        kept = np.clip(np.asarray(scores, float), 1 - _HIGHEST, _HIGHEST)  # (draws, sizes)
+        kept = np.clip(np.asarray(scores, float), _LOWEST, _HIGHEST)  # (draws, sizes)
         if kept.ndim != 2 or kept.shape[1] != len(sizes) or len(set(sizes)) < 2:
             raise ValueError(
                 "`PowerLaw` needs two sizes or more, and a score of each in each draw. Received: scores of shape "

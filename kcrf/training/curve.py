@@ -58,7 +58,7 @@ def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> 
                 shown.advance(task)
             rows.append(row)
     scores = np.array(rows)
-    learned = [i for i in range(len(sizes)) if scores[:, i].all()]  # a score of 0 is not on the curve
+    learned = [i for i in range(len(sizes)) if scores[:, i].any()]  # no draw learned anything of smaller parts
     if len(learned) < 2:
         raise ValueError(f"a learning curve needs models that find something. Received: scores of {scores.tolist()}")
     sizes, scores = [sizes[i] for i in learned], scores[:, learned]
