@@ -351,11 +351,11 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
 @pytest.mark.once
 def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(tmp_path, capsys):
     data = tmp_path / "train.csv"
-    data.write_text("tweet,class\n" + "".join(f"{text},{label}\n" for text, label in PARTS["train"]))
+    data.write_text("post,kind\n" + "".join(f"{text},{label}\n" for text, label in PARTS["train"]))
     arguments = ["train", "--task", "classify", "--train", str(data), "--width", "8", "--depth", "1", "--epochs", "1"]
-    for name, more, is_noted in (("0", [], True), ("1", ["--fields", "tweet,class"], False)):
+    for name, more, is_noted in (("0", [], True), ("1", ["--fields", "post,kind"], False)):
         assert commands.main([*arguments, "--out", str(tmp_path / name), *more]) == 0
-        noted = f"{data}:1: the label 'class' is in this line alone; if it has the names of the columns, give them"
+        noted = f"{data}:1: the label 'kind' is in this line alone; if it has the names of the columns, give them"
         assert (noted in capsys.readouterr().err) is is_noted
 
 
