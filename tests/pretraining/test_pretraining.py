@@ -381,7 +381,7 @@ def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, caps
     further = ("--bert", str(whole[0]), "--out", str(out), "--text")
     cases = {
         (*further, str(text), "--length", "32"): "length must be at most 16, the positions of",
-        (*further, str(tmp_path / "greek.txt"), "--length", "16"): "a text in which nearly all tokens are [UNK]",
+        (*further, str(tmp_path / "greek.txt"), "--length", "16"): "a text whose tokens are nearly all [UNK]",
         ("--out", str(out)): "needs --text, or --resume FOLDER",
         ("--text", str(text), str(tmp_path / "none"), "--out", str(out)): "none: no such file",
         ("--text", str(tmp_path / "short.txt"), "--out", str(out)): "needs a text of at least 256 tokens. Received: 3",
