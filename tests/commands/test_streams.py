@@ -341,7 +341,7 @@ def test_what_a_worker_is_given_can_be_sent_to_it(command, monkeypatch):
     @contextmanager
     def checked_input(options):
         options.model_task, options.opened = of_task[command], Namespace(read_config=lambda: config)
-        yield iter(())
+        yield streams.Lines(io.BytesIO(), "texts")
 
     config = Namespace(config=config_of(Settings()))
     monkeypatch.setattr(f"kcrf.commands.{command}.checked_input", checked_input)
