@@ -151,7 +151,7 @@ def test_the_scheme_is_bioes_if_the_training_file_marks_where_entities_end(end, 
     (tmp_path / "train").write_text(f"李\tB-PER\n雷\t{end}\n在\tO\n", encoding="utf-8")
     sources = {"train": str(tmp_path / "train"), "column": -1}
     for given in ({}, {"scheme": "bio"}):
-        settings = train._with_scheme_of_file(Settings(task="ner", **given), sources)
+        settings = train.with_scheme_of_file(Settings(task="ner", **given), sources)
         assert settings.scheme == given.get("scheme", scheme)
     assert ("--scheme bioes" in capsys.readouterr().err) == (scheme is not None)
 
