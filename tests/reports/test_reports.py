@@ -422,7 +422,7 @@ def test_entities_have_scores_by_type_and_large_heat_maps(run_dir):
     "name, content, message",
     [
         ("scores.json", '{\n"test": {', r"scores.json:2: needs JSON. Received: "),
-        ("scores.json", "[1]", r"scores.json:1: needs what `kcrf train` writes. Received: "),
+        ("scores.json", "[1]", r"scores.json:1: needs a JSON object. Received: \[1\]"),
         ("config.json", "{}", r"config.json: needs the settings of a run. Received: no 'settings'"),
         ("log.csv", "epoch,loss\n1,2.5\n2\n", r"log.csv:3: needs a value for each of the columns"),
         ("log.csv", "epoch,loss\n1,2.5\nx,1\n", r"log.csv:3: needs the number of an epoch"),
