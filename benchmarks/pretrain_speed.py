@@ -90,7 +90,7 @@ def made_up_batch(settings):
     """Inputs, targets and weights of the shapes that pretraining has."""
     import numpy as np
 
-    from kcrf.pretraining.model import POSITIONS
+    from kcrf.pretraining.batches import POSITIONS
 
     size, predictions = settings.batch_size, round(settings.rate * (settings.length - 1))
     random = np.random.default_rng(0)

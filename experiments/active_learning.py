@@ -112,14 +112,14 @@ def chosen(strategy, tagger, pool, labeled, count):
 
 def uncertainties(strategy, tagger, texts):
     """The score of each text."""
-    from kcrf.taggers import uncertainty
     from kcrf.taggers.spans import Part
+    from kcrf.taggers.suggestions import tag_entropies
 
     if strategy == "longest":
         return np.array(list(map(len, texts)))
     if strategy == "total-entropy":
         parts = [Part(text, []) for text in texts]
-        return tagger.decoder.uncertainties(parts, uncertainty.tag_entropies)[0]
+        return tagger.decoder.uncertainties(parts, tag_entropies)[0]
     return tagger.uncertainties(texts, strategy)
 
 

@@ -113,9 +113,9 @@ def test_a_run_that_is_resumed_ends_with_the_same_scores(tmp_path, monkeypatch, 
 
 @pytest.mark.slow
 def test_entities_are_learned_from_the_command_line(tmp_path):
-    from kcrf.corpora import mini
+    from kcrf import corpora
 
-    folder = mini.__file__.rpartition("/")[0] + "/data"
+    folder = corpora.__file__.rpartition("/")[0] + "/data"
     files = ["--train", f"{folder}/mini_ner_train.txt", "--valid", f"{folder}/mini_ner_valid.txt"]
     assert main(["train", *files, "--task", "ner", "--encoder", "linear", "--out", str(tmp_path / "run")]) == 0
     assert RunFolder(tmp_path / "run").read_config().config.model.encoder == "linear"
