@@ -73,8 +73,8 @@ def test_the_package_stays_small():
     """A limit is reached by a better idea, not by a split in halves; see `python tests/figures.py`."""
     package = figures.sources("kcrf")
     assert sum(len(text.splitlines()) for text in package.values()) <= 38_700
-    assert figures.longest_file(package) <= (400,)
-    assert figures.longest_function(package) <= (40,)
+    assert figures.longest_file(package) < (401,)
+    assert figures.longest_function(package) < (41,)
     assert figures.share_typed(package) >= 0.94
     assert sum(map(len, figures.public_names().values())) <= 140
 
