@@ -16,7 +16,7 @@ from rich.text import Text
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
 from kcrf.metrics import transition_report
-from kcrf.metrics.bootstrap import bootstrap_scores, span_counts
+from kcrf.metrics.bootstrap import bootstrap_predictions, interval
 from kcrf.reports import score_table, transition_heat_map, transition_table, write_report
 from kcrf.runs import Settings, read_run
 from kcrf.taggers import WordSegmenter
@@ -76,7 +76,7 @@ def compare_heads(out: str, texts: Sequence[str] = (), heads: Sequence[Head] = H
     for head in heads:
         folder = Path(out) / head.folder
         tagger, scores = _train(head, folder)
-        f1[head.name], samples[head.name] = scores["f"], _bootstrap(read_run(folder).predictions)
+        f1[head.name], samples[head.name] = scores["f"], bootstrap_predictions(read_run(folder).predictions or [])
         if tagger.crf is not None:
             matrices[head.name] = ops.convert_to_numpy(tagger.crf.trans)
         rows.append(_row(head.name, scores, samples[head.name], tagger, matrices.get(head.name)))
@@ -100,14 +100,9 @@ def _train(head: Head, folder: Path) -> tuple[Any, dict[str, Any]]:
     return tagger, scores["test"]
 
 
-def _bootstrap(predictions: Any) -> np.ndarray:
-    """F1 on samples of the sentences."""
-    return bootstrap_scores(span_counts(*([row[key] for row in predictions] for key in ("gold", "found"))))
-
-
 def _row(name: str, scores: dict[str, Any], samples: np.ndarray, tagger: Any, matrix: np.ndarray | None) -> list[Any]:
     """A row of the table. Scores have two digits: the third differs between machines and versions."""
-    low, high = np.quantile(samples, [0.025, 0.975])
+    low, high = interval(samples)
     row = [name, *(f"{scores[key]:.2f}" for key in ("precision", "recall", "f", "oov_recall"))]
     row[3] += f"±{(high - low) / 2:.2f}"
     if matrix is None:
@@ -122,7 +117,7 @@ def _differences(f1: dict[str, float], samples: dict[str, np.ndarray]) -> str:
     """The differences in F1 between the heads, and how large one must be to be more than noise."""
     lines, widths = [], [0.0]
     for first, second in combinations(f1, 2):
-        low, high = np.quantile(samples[second] - samples[first], [0.025, 0.975])
+        low, high = interval(samples[second] - samples[first])
         widths.append((high - low) / 2)
         noise = "noise" if low <= 0 <= high else "more than noise"
         lines.append(f"  {second} - {first}: {f1[second] - f1[first]:+.3f} ({low:+.3f} to {high:+.3f}), {noise}")

@@ -96,15 +96,12 @@ def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite:
 
 def _print_expected(out: str) -> None:
     """Prints the interval of F1 on texts like the held-out ones, and what helps to raise it."""
-    import numpy as np
-
-    from kcrf.metrics.bootstrap import bootstrap_scores, span_counts
+    from kcrf.metrics.bootstrap import bootstrap_predictions, interval
     from kcrf.runs import read_run
 
     rows = [row for row in read_run(out).predictions or [] if isinstance(row["found"], list)]
     if len(rows) <= _FEW and any(row["gold"] for row in rows):
-        counts = span_counts([row["gold"] for row in rows], [row["found"] for row in rows])
-        low, high = np.quantile(bootstrap_scores(counts), (0.025, 0.975))
+        low, high = interval(bootstrap_predictions(rows))
         print(
             f"expected on texts like these: F1 {low:.2f} to {high:.2f}; `kcrf curve` says how many more sentences a "
             "better score needs, `kcrf suggest` names them"

@@ -34,9 +34,8 @@ def bootstrap_difference(
         )
     draws = _draws(len(first), samples, seed)
     differences = np.concatenate([_difference(drawn, first, second) for drawn in draws])
-    low, high = np.quantile(differences, [(1 - level) / 2, (1 + level) / 2])
     (difference,) = _difference(np.ones((1, len(first)), int), first, second)
-    return float(difference), float(low), float(high)
+    return float(difference), *interval(differences, level)
 
 
 def _difference(drawn: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -47,6 +46,17 @@ def _difference(drawn: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.
 def _mean_f1(sums: np.ndarray) -> np.ndarray:
     """F1 of sums of counts, `(samples, 3)`, or its mean over groups, `(samples, groups, 3)`."""
     return f1_of_counts(sums).reshape(len(sums), -1).mean(axis=1)
+
+
+def bootstrap_predictions(rows: Sequence[Any]) -> np.ndarray:
+    """The F1 on bootstrap samples of the predictions of a run, whose rows have `gold` and `found`."""
+    return bootstrap_scores(span_counts([row["gold"] for row in rows], [row["found"] for row in rows]))
+
+
+def interval(samples: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """The bounds between which this fraction of the samples lies, as many below as above."""
+    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> np.ndarray:
@@ -63,8 +73,7 @@ def bootstrap_mean(
     if numbers.ndim != 1 or not len(numbers):
         raise ValueError(f"`bootstrap_mean` needs at least one number. Received: shape {numbers.shape}")
     means = np.concatenate([drawn @ numbers / len(numbers) for drawn in _draws(len(numbers), samples, seed)])
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(numbers.mean()), float(low), float(high)
+    return float(numbers.mean()), *interval(means, level)
 
 
 def _draws(count: int, samples: int, seed: int) -> Iterator[np.ndarray]:
