@@ -77,23 +77,18 @@ def hashed(columns: Columns, templates: Iterable[str], buckets: int) -> Iterator
     for number, template in enumerate(templates):
         places = places_of(template)
         values = [columns[place.column][REACH + place.offset :][:length] for place in places]
-        ids = buckets_of_values(values, number, buckets)
+        ids = values[0] * FACTORS[0]
+        for value, factor in zip(values[1:], FACTORS[1:]):
+            ids += value * factor
+        ids += np.array(number, "uint32") * SEED
+        ids ^= ids >> np.uint32(15)
+        ids *= MIX
+        ids >>= np.uint32(33 - int(buckets).bit_length())
+        np.maximum(ids, 1, out=ids)
         for place, value in zip(places, values, strict=True):
             if place.column in sparse:
                 ids[value == 0] = 0
         yield ids
-
-
-def buckets_of_values(values: Sequence[np.ndarray], number: int, buckets: int) -> np.ndarray:
-    """The buckets of the values of each place of a template with a number, uint32 from 1 to `buckets - 1`."""
-    ids = values[0] * FACTORS[0]
-    for value, factor in zip(values[1:], FACTORS[1:]):
-        ids += value * factor
-    ids += np.array(number, "uint32") * SEED
-    ids ^= ids >> np.uint32(15)
-    ids *= MIX
-    ids >>= np.uint32(33 - int(buckets).bit_length())
-    return np.maximum(ids, 1, out=ids)
 
 
 def columns_of_text(text: str, lexicon: AnyLexicon | None = None) -> dict[str, np.ndarray]:
