@@ -20,7 +20,6 @@ _COMMANDS = {  # each a module of this folder
     "download": "Download a public corpus and verify its checksums.",
     "augment": "Write a training file with augmented copies of its sentences or texts, which have correct labels.",
     "label": "Label the entities of unlabeled text with a dictionary of names, as training data for `kcrf train`.",
-    "importance": "Mark the words that are important for a classifier, for `kcrf pretrain --mask selected`.",
     "pretrain": "Pretrain a BERT on unlabeled text, from scratch, or continue from an existing BERT.",
     "train": "Train a tagger of words (cws), words with their classes (cws-pos), named entities (ner) or tokens (pos), "
     "or a text classifier (classify).",

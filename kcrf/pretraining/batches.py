@@ -87,10 +87,8 @@ class MaskedBatches(keras.utils.PyDataset):
         number = int(self._numbers[draw]) if self._is_held_out else self._number(draw)
         is_static = self._settings.static or self._is_held_out
         random = np.random.default_rng([self._settings.seed, number, *([] if is_static else [draw])])
-        ids, starts, importance = self._windows[number]
-        chosen, groups = choose_positions(
-            self._is_ordinary[ids], starts, self._count, self._settings.mask, random, importance
-        )
+        ids, starts = self._windows[number]
+        chosen, groups = choose_positions(self._is_ordinary[ids], starts, self._count, self._settings.mask, random)
         shown = hide(ids, chosen, groups, self._mask_id, self._ordinary, random)
         missing = self._count - len(chosen)
         positions = np.pad(chosen, (0, missing)).astype("int32")

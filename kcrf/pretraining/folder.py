@@ -14,7 +14,7 @@ from kcrf.runs.names import STATE
 from kcrf.tokenizers.vocabularies import load_vocab, vocab_text
 
 WORK = "pretraining"
-ABOUT, TOKENS, IMPORTANCE = "about.json", "tokens.bin", "importance.bin"
+ABOUT, TOKENS = "about.json", "tokens.bin"
 WEIGHTS = "model.safetensors"
 VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer_config.json"
 
@@ -25,7 +25,7 @@ class PretrainingFolder:
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
         self.work = RunWriter(self.path / WORK)  # the log, the state of training, and the tokens of the text
-        self.tokens, self.importance = self.work.file(TOKENS), self.work.file(IMPORTANCE)
+        self.tokens = self.work.file(TOKENS)
         self.vocabulary = self.path / VOCABULARY
 
     def check_is_free(self) -> None:
@@ -78,7 +78,7 @@ class PretrainingFolder:
     def clear(self) -> None:
         """Removes the files that only an interrupted run needs, and incomplete files of killed processes."""
         half_written = [*self.work.path.glob("new.*"), *self.work.path.glob(".new.*"), *self.path.glob("new.*")]
-        for path in (self.work.file(STATE), self.tokens, self.importance, *half_written):
+        for path in (self.work.file(STATE), self.tokens, *half_written):
             path.unlink(missing_ok=True)
         for path in self.path.glob(".writing-*"):
             shutil.rmtree(path)

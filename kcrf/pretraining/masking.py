@@ -1,7 +1,5 @@
 """Masking: chooses the tokens to predict in a window, and replaces them. Needs no Keras."""
 
-from typing import Any
-
 import numpy as np
 
 from kcrf.runs.pretraining import MASKS
@@ -10,7 +8,6 @@ SHARE_MASKED, SHARE_RANDOM = 0.8, 0.1  # the other tokens are shown unchanged
 SPAN_END, LONGEST_SPAN = 0.2, 10  # lengths in words: a geometric distribution up to 10, 3.8 on average
 _LENGTHS_UP_TO = np.cumsum((1 - SPAN_END) ** np.arange(LONGEST_SPAN))
 _LENGTHS_UP_TO /= _LENGTHS_UP_TO[-1]
-_LEAST_IMPORTANCE = 1e-20
 _MOST_DRAWS = 10  # of spans, for each position to draw; after them, no span fits
 
 
@@ -20,7 +17,6 @@ def choose_positions(
     count: int,
     kind: str,
     random: np.random.Generator,
-    importance: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws the positions of a window to predict.
 
@@ -29,8 +25,6 @@ def choose_positions(
       https://arxiv.org/abs/1906.08101).
     - "spans": runs of whole words whose number is geometrically distributed, 10 at most (SpanBERT,
       https://arxiv.org/abs/1907.10529).
-    - "selected": single tokens with probabilities proportional to their importance for a task (after
-      https://arxiv.org/abs/2004.09733, which always masks all important tokens).
 
     A word that would exceed `count` is omitted, and a span ends before it: fewer positions may be drawn, at least 1.
 
@@ -43,9 +37,6 @@ def choose_positions(
     """
     if kind not in MASKS:
         raise ValueError(f"`kind` is one of {MASKS}. Received: {kind!r}")
-    if kind == "selected":
-        positions = _draw_selected(np.flatnonzero(candidates), importance, count, random)
-        return positions, np.arange(len(positions))
     begins = np.flatnonzero(starts if kind != "tokens" else np.ones_like(starts))
     words = np.split(np.arange(len(starts)), begins[begins > 0])
     words = [word for word in words if candidates[word].all()]
@@ -59,12 +50,6 @@ def choose_positions(
     numbers = np.repeat(np.arange(len(groups)), list(map(len, groups)))
     order = np.argsort(positions)
     return positions[order], numbers[order]
-
-
-def _draw_selected(positions: np.ndarray, importance: Any, count: int, random: np.random.Generator) -> np.ndarray:
-    """Draws positions without replacement by Gumbel top-k: the largest noisy logarithms (arXiv 1903.06059)."""
-    weights = np.log(np.maximum(importance[positions], _LEAST_IMPORTANCE)) + random.gumbel(size=len(positions))
-    return np.sort(positions[np.argsort(-weights)[:count]])
 
 
 def _draw_words(words: list[np.ndarray], count: int, random: np.random.Generator) -> list[np.ndarray]:

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import asdict
 from importlib import import_module
 from os import PathLike
@@ -22,7 +21,6 @@ from kcrf.models.encoders import encoder_record
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches, masked_language_model, start_positions
 from kcrf.pretraining.folder import PretrainingFolder
-from kcrf.pretraining.importance import TaskModel, importance_writer
 from kcrf.pretraining.windows import (
     Windows,
     check_texts,
@@ -133,22 +131,9 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
 
 def _prepare(folder: PretrainingFolder, settings: Any, texts: list[Path]) -> PieceReader:
     """Writes the tokens, the vocabulary and the settings into the folder, for `_run`. Returns the reader."""
-    task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
     reader = _make_reader(settings, texts)
-    importance: Any = nullcontext()
-    lines = iterate_lines(texts)
-    if task_model is None:
-        lines = _shown(lines, "lines")
-    else:  # has its own progress bar
-        importance = importance_writer(folder.importance, reader.vocabulary, task_model)
-    with importance as on_batch:
-        count = write_tokens(
-            folder.tokens,
-            lines,
-            reader.make_tokenizer(),
-            word_splitter() if settings.mask in ("words", "spans") else None,
-            on_batch,
-        )
+    lines, split_words = _shown(iterate_lines(texts), "lines"), None if settings.mask == "tokens" else word_splitter()
+    count = write_tokens(folder.tokens, lines, reader.make_tokenizer(), split_words)
     if count < 2 * settings.length:
         raise ValueError(f"Pretraining needs a text of at least {2 * settings.length} tokens. Received: {count}")
     folder.save_tokenizer(reader)
@@ -214,8 +199,8 @@ def _run(
 ) -> list[dict[str, Any]]:
     """Trains to the end. Returns the log. Without `any_steps`, many epochs over a short text are refused."""
     set_random_seed(settings.seed)
-    importance, vocabulary = folder.importance if settings.mask == "selected" else None, reader.vocabulary
-    windows = Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
+    vocabulary = reader.vocabulary
+    windows = Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"])
     train, valid = _split(len(windows))
     every, segments = min(settings.every, settings.steps), reader.config.get("type_vocab_size", 2) > 1
     rounds = math.ceil(settings.steps / every)

@@ -42,9 +42,7 @@ def check_texts(paths: Iterable[Path]) -> None:
             raise FileNotFoundError(f"{path}: no such file")
 
 
-def write_tokens(
-    path: Path, lines: Iterable[str], tokenizer: Any, split_words: Any = None, on_batch: Any = None
-) -> int:
+def write_tokens(path: Path, lines: Iterable[str], tokenizer: Any, split_words: Any = None) -> int:
     """Writes the tokens of lines to a file, with `[SEP]` after each line.
 
     A token is an int32: its id, or `-1 - id` if it continues the word of the token before it.
@@ -55,8 +53,7 @@ def write_tokens(
         nonlocal count
         with open(aside, "wb") as file:
             while batch := list(islice(source, _LINES_AT_A_TIME)):
-                encodings = tokenizer.encode_batch(batch)
-                for line, encoding in zip(batch, encodings, strict=True):
+                for line, encoding in zip(batch, tokenizer.encode_batch(batch), strict=True):
                     ids = np.array(encoding.token_ids, np.int32)
                     inner = continues[ids]
                     if split_words is not None:
@@ -64,8 +61,6 @@ def write_tokens(
                     inner[-1] = False  # [SEP]
                     np.where(inner, -1 - ids, ids).tofile(file)
                     count += len(ids)
-                if on_batch is not None:
-                    on_batch(batch, encodings)
 
     write_aside(path, write)
     return count
@@ -86,15 +81,13 @@ class Window(NamedTuple):
 
     token_ids: np.ndarray  # (length,) int32
     starts: np.ndarray  # (length,) bool, whether a token begins a word
-    importance: np.ndarray | None  # (length,), the importance of each token, if it was measured
 
 
 class Windows:
     """Windows of tokens: `[CLS]` and the next tokens, across lines. All are full, but the only one of a short text."""
 
-    def __init__(self, path: Path, length: int, start_id: int, pad_id: int, importance: Path | None = None) -> None:
+    def __init__(self, path: Path, length: int, start_id: int, pad_id: int) -> None:
         self._tokens = np.memmap(path, np.int32, "r")
-        self._importance = None if importance is None else np.memmap(importance, np.float32, "r")
         self._length, self._start_id, self._pad_id = length, start_id, pad_id
 
     def __len__(self) -> int:
@@ -113,10 +106,7 @@ class Windows:
         starts = np.pad(starts, (0, missing), constant_values=True)
         if len(starts) > 1:
             starts[1] = True  # a word that begins before the window
-        if self._importance is None:
-            return Window(ids, starts, None)
-        importance = np.asarray(self._importance[number * size : (number + 1) * size])
-        return Window(ids, starts, np.pad(importance, (1, missing)))
+        return Window(ids, starts)
 
 
 def word_splitter() -> Callable[[str], list[str] | None]:

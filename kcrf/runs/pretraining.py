@@ -5,7 +5,6 @@ from os import PathLike
 
 from kcrf.runs.options import (
     FRACTION,
-    GIVEN,
     LENGTH,
     NOT_NEGATIVE,
     POSITIVE,
@@ -20,15 +19,11 @@ from kcrf.runs.options import (
 )
 from kcrf.tasks import SettingError
 
-MASKS = ("tokens", "words", "spans", "selected")
+MASKS = ("tokens", "words", "spans")
 
 DEFAULT_STEPS = 10_000
 AT_LEAST_100 = Range("at least 100", lambda x: x >= 100)
-PRETRAINING_RULES = (
-    Rule("layers width vocab_size positions", "bert", None),
-    Rule("task_model", "mask", "selected"),
-    Rule("mask=selected", "task_model", GIVEN),
-)
+PRETRAINING_RULES = (Rule("layers width vocab_size positions", "bert", None),)
 
 
 @documented("training")
@@ -45,13 +40,8 @@ class PretrainingSettings:
         positions: Maximum number of tokens that a new model can read. Use more than --length if you will continue
             pretraining with longer windows.
         lower_case: Whether the tokenizer lower-cases the text and removes accents.
-        mask: What is masked: single tokens; whole words, with jieba for Chinese text; spans of several words; or
-            selected, tokens that are important for --task-model. words and spans are harder to predict and usually give
-            a better model.
-        task_model: A run of `kcrf train` that selects the tokens to mask, for --mask selected. A word is masked more
-            often if masking it changes the entropy of the model's predictions; this needs one prediction per word of
-            the text. A run that was trained on a file of `kcrf importance` gives the importance of all words in one
-            pass.
+        mask: What is masked: single tokens; whole words, with jieba for Chinese text; or spans of several words. words
+            and spans are harder to predict and usually give a better model.
         rate: Fraction of the tokens that are masked.
         static: Mask the same tokens of a window in every epoch, as the original BERT. Less accurate on small datasets.
         length: Tokens per window. The text is split into full windows.
@@ -92,7 +82,6 @@ class PretrainingSettings:
         {"scratch": True, "bert": None}, group="model", none="as in the folder of the BERT"
     )
     mask: str = option("tokens", group="masks", choices=MASKS)
-    task_model: str | PathLike[str] | None = option(None, group="masks", metavar="RUN", is_path=True)
     rate: float = option(0.15, group="masks", range=PROBABILITY)
     static: bool = option(False, group="masks")
     length: int = option(128, group="masks", range=LENGTH)

@@ -81,11 +81,10 @@ def test_a_number_out_of_range_is_named_as_the_option_is(folder, capsys, option,
 
 def test_the_file_that_is_read_is_not_replaced(folder, capsys):
     (folder / "link.csv").symlink_to(folder / "films.csv")
-    for command in (["augment", "--task", "classify"], ["importance", "--model", "none"]):
-        for out in ("films.csv", "./films.csv", "link.csv"):
-            assert main([*command, "films.csv", "--out", out]) == 2
-            assert f"--out needs another file than the input. Received: {out}" in capsys.readouterr().err
-            assert (folder / "films.csv").read_text() == FILES["films.csv"]
+    for out in ("films.csv", "./films.csv", "link.csv"):
+        assert main(["augment", "--task", "classify", "films.csv", "--out", out]) == 2
+        assert f"--out needs another file than the input. Received: {out}" in capsys.readouterr().err
+        assert (folder / "films.csv").read_text() == FILES["films.csv"]
 
 
 @pytest.mark.parametrize("given", [["--copies", "3"], ["--share", "0.5"], ["--synonyms", "none"]])

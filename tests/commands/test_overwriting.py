@@ -20,7 +20,6 @@ COMMANDS = {
     "segment": f"segment --model {WORDS} text.txt",
     "tag": f"tag --model {PEOPLE} text.txt",
     "augment": "augment words.txt",
-    "importance": "importance --model none films.csv",
     "export": f"export {WORDS}",
     "report": f"report {WORDS}",
 }
@@ -30,7 +29,6 @@ COMMANDS = {
 def folder(tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text("今天天气真好\n", encoding="utf-8")
     (tmp_path / "words.txt").write_text("今天 天气 真好\n我们 去\n", encoding="utf-8")
-    (tmp_path / "films.csv").write_text("text,label\nfine,good\ndull,bad\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

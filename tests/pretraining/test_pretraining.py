@@ -86,7 +86,7 @@ class Rows:
     """Windows whose tokens say which they are."""
 
     def __getitem__(self, number):
-        return Window(np.array([2, *range(10 + 20 * number, 29 + 20 * number)]), np.ones(20, bool), None)
+        return Window(np.array([2, *range(10 + 20 * number, 29 + 20 * number)]), np.ones(20, bool))
 
 
 VOCABULARY = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, **{str(n): n for n in range(5, 300)}}

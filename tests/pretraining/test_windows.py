@@ -34,13 +34,13 @@ def test_windows_hold_every_token_once_and_are_full(tmp_path):
 
 def test_pieces_and_words_of_jieba_continue_a_word(tmp_path):
     _, windows = windows_of(tmp_path, length=99)
-    tokens, starts, _ = windows[0]
+    tokens, starts = windows[0]
     inverse = {number: token for token, number in VOCABULARY.items()}
     inner = [inverse[token] for token, start in zip(tokens.tolist(), starts) if not start]
     assert inner == ["##est", "##er"]
     words = {"今天天气好": ["今天", "天气", "好"], "the price 今天 low": ["the", " ", "price", " ", "今天", " ", "low"]}
     _, windows = windows_of(tmp_path, length=99, split_words=words.get)
-    tokens, starts, _ = windows[0]
+    tokens, starts = windows[0]
     inner = [inverse[token] for token, start in zip(tokens.tolist(), starts) if not start]
     assert inner == ["##est", "##er", "天", "气", "天"]
     assert word_splitter()("the 今天") == ["the", " ", "今天"] and word_splitter()("the price") is None
@@ -48,7 +48,7 @@ def test_pieces_and_words_of_jieba_continue_a_word(tmp_path):
 
 def test_the_rest_is_padded_where_it_is_all_there_is(tmp_path):
     _, windows = windows_of(tmp_path, length=12, lines=["the low price"])
-    tokens, starts, _ = windows[0]
+    tokens, starts = windows[0]
     assert len(windows) == 1
     assert tokens.tolist() == [VOCABULARY[t] for t in ["[CLS]", "the", "low", "price", "[SEP]"]] + [0] * 7
     assert starts.all()
