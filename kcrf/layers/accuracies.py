@@ -129,10 +129,6 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "key": self._layer_key}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        return cls(**config)
-
 
 def _by_token(sample_weight: Any, batch: Any) -> Any:
     """Weights `(batch,)`, `(batch, time)` or `(batch, time, 1)` as float32 `(batch, time)` or `(batch, 1)`."""

@@ -9,6 +9,11 @@ MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 
+def _dense(layer: Any, units: int, name: str, **options: Any) -> Any:
+    options |= {"kernel_initializer": fresh(layer.kernel_initializer), "dtype": layer.dtype_policy}
+    return dense(units, layer.mixout, name=name, **options)
+
+
 @register
 class MultiHeadAttention(DirectCalls, keras.layers.Layer):
     """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
@@ -40,15 +45,11 @@ class MultiHeadAttention(DirectCalls, keras.layers.Layer):
         self.attention_dropout = attention_dropout
         self.mixout = mixout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.query = self._dense(heads * self.key_size, "query")
-        self.key = self._dense(heads * self.key_size, "key")
-        self.value = self._dense(heads * head_size, "value")
-        self.output_dense = self._dense(self.out_dim, "output")
+        self.query = _dense(self, heads * self.key_size, "query")
+        self.key = _dense(self, heads * self.key_size, "key")
+        self.value = _dense(self, heads * head_size, "value")
+        self.output_dense = _dense(self, self.out_dim, "output")
         self.dropout = Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
-
-    def _dense(self, units: int, name: str) -> Any:
-        initializer = fresh(self.kernel_initializer)
-        return dense(units, self.mixout, kernel_initializer=initializer, dtype=self.dtype_policy, name=name)
 
     def build(self, input_shape: Any) -> None:
         shape = input_shape[0] if isinstance(input_shape[0], (list, tuple)) else input_shape
@@ -67,12 +68,9 @@ class MultiHeadAttention(DirectCalls, keras.layers.Layer):
             context = self._attend(query, key, value, mask, positions, training)
         return self.output_dense(context, training=training)
 
-    def _heads(self, projected: Any, size: int) -> Any:
-        return ops.reshape(projected, (*ops.shape(projected)[:2], self.heads, size))
-
     def _attend(self, query: Any, key: Any, value: Any, mask: Any, positions: Any, training: bool) -> Any:
-        sizes = (self.key_size, self.key_size, self.head_size)
-        query, key, value = map(self._heads, (query, key, value), sizes)  # (batch, time, heads, size)
+        sized = ((query, self.key_size), (key, self.key_size), (value, self.head_size))
+        query, key, value = (ops.reshape(x, (*ops.shape(x)[:2], self.heads, n)) for x, n in sized)
         scores = ops.einsum("bjhd,bkhd->bhjk", query, key)
         if positions is not None:
             scores = scores + ops.einsum("bjhd,jkd->bhjk", query, positions)
@@ -94,12 +92,8 @@ class MultiHeadAttention(DirectCalls, keras.layers.Layer):
         return (*shape[:-1], self.out_dim)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            **config_of(
-                self, "heads", "head_size", "out_dim", "key_size", "attention_dropout", "mixout", "kernel_initializer"
-            ),
-        }
+        names = ("heads", "head_size", "out_dim", "key_size", "attention_dropout", "mixout", "kernel_initializer")
+        return {**super().get_config(), **config_of(self, *names)}
 
 
 @register
@@ -123,16 +117,12 @@ class FeedForward(DirectCalls, keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.mixout = mixout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.intermediate = self._dense(units, "intermediate", activation=self.activation)
+        self.intermediate = _dense(self, units, "intermediate", activation=self.activation)
         self.supports_masking = True
-
-    def _dense(self, units: int, name: str, **kwargs: Any) -> Any:
-        initializer = fresh(self.kernel_initializer)
-        return dense(units, self.mixout, kernel_initializer=initializer, dtype=self.dtype_policy, name=name, **kwargs)
 
     def build(self, input_shape: Any) -> None:
         self.intermediate.build(input_shape)
-        self.output_dense = self._dense(input_shape[-1], "output")
+        self.output_dense = _dense(self, input_shape[-1], "output")
         self.output_dense.build((*input_shape[:-1], self.units))
 
     def call(self, inputs: Any, training: bool = False) -> Any:

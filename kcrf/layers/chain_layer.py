@@ -46,7 +46,9 @@ class ChainLayer(LayerWithMultiplier):
         self.mask_is_computed = False
         self.viterbi_accuracies = weakref.WeakSet()
         self._output, self._is_traced = None, False  # the latest output, and whether JAX traced the weights with it
-        _keep_state_dict_keys(self)
+        if backend_name() == "torch":
+            self.register_state_dict_post_hook(_shorten_keys)
+            self.register_load_state_dict_pre_hook(_lengthen_keys)
         _LAYERS[self.key, False] = self
         if self.is_loaded:
             _LAYERS[key, True] = self
@@ -172,15 +174,8 @@ def real_positions(y_pred: TensorLike) -> Any:
     return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
 
 
-def _keep_state_dict_keys(layer: Any) -> None:
-    """On torch, names entries of `state_dict` by attributes ("trans"): Keras' keys contain an automatic name."""
-    if backend_name() != "torch":
-        return
-    layer.register_state_dict_post_hook(_shorten_keys)
-    layer.register_load_state_dict_pre_hook(_lengthen_keys)
-
-
 def _shorten_keys(layer: Any, state: Any, prefix: str, _: Any) -> None:
+    """Names entries of torch's `state_dict` by attributes ("trans"): Keras' keys contain an automatic name."""
     for path in [variable.path for variable in own_trainable_variables(layer)]:
         key = f"{prefix}_torch_params.{path}"
         if key in state:

@@ -24,6 +24,31 @@ _OF_OTHER_LAYERS = {  # keras-contrib, TensorFlow Addons, pytorch-crf, keras-crf
     "test_mode": "call `layer.decode` or `layer.marginals` on what `predict` returns",
     "batch_first": "inputs are always (batch, time, tags)",
 }
+_WARNINGS = {  # by subject
+    "recurrent": "`{layer}` needs one score for each tag: put `keras.layers.Dense(number_of_tags)` before it. "
+    "Received: the output of `{before}`, {size} numbers for each position",
+    "activation": "`{layer}` needs one score of any size per tag: put `keras.layers.Dense(number_of_tags)`, without "
+    "activation, before it; it has no kernel of its own. Received: the output of `{before}` with the activation "
+    "{activation}, {size} numbers for each position",
+    "softmax": "`{layer}` needs scores of any size, such as a Dense layer without activation gives; with "
+    "probabilities, which differ by 1 at most, it learns little. Received: {received}",
+    "mask": "The mask of `{layer}` is True everywhere: the model concatenates inputs with and without a mask, and "
+    "Keras takes the positions for real that one of them does not mask. Call the layer with a mask, as in `layer(x, "
+    "mask=keras.ops.not_equal(words, 0))`.",
+    "unused mask": "`{layer}` has no mask, so it trains and decodes padding as a part of the sentences: `{name}`, an "
+    "input of the model, is not a mask of Keras. Call the layer with it: `crf(scores, mask={name})`",
+    "padding": "`{layer}` has no mask, so it trains and decodes padding as a part of the sentences. Use `mask_zero="
+    "True` in the Embedding layer, or call the CRF with `mask=`. Received: {received}",
+    "multiplier": "`{layer}` takes no number of tags, only scores for each tag: its first argument is `lr_multiplier`. "
+    "If this is meant, use a float. Received: lr_multiplier={size} for {size} tags",
+    "unused scores": "`{layer}` was called in training, but no loss used its transitions, so they are not trained. Use "
+    "`loss=layer.sparse_loss` or, for one-hot tags, `layer.dense_loss`. To train only other layers, set "
+    "`layer.trainable = False`.",
+    "metrics": "The metric {metric} counts the masked positions of `{layer}`, too. Use `layer.sparse_accuracy`, "
+    "`layer.dense_accuracy` for one-hot tags, or `layer.viterbi_accuracy`.",
+    "loss": "{mistake}",
+}
+_SAME_SUBJECT = {"unused scores": "loss"}  # one warning is enough
 _OF_SCORES = ("linear", "log_softmax", "")  # activations that a last Dense layer may have
 _MASKS = {"attention_mask", "input_mask", "padding_mask"}  # inputs of the encoders of others
 _SAMPLE = 1024  # sentences that are searched for padding
@@ -54,7 +79,12 @@ def check_compiled(model: Any) -> Any:
         by_output = _by_output(losses, model)
         if mistake := _loss_of_keras(layer, indices, by_output):
             raise ValueError(mistake)
-        _refuse_losses_of_other_layers(layer, [by_output[index] for index in indices])
+        own = [by_output[index] for index in indices]
+        if any(hasattr(loss, "belongs_to") and not loss.belongs_to(layer) for loss in own):
+            raise ValueError(
+                f"The loss of a CRF must be that of the layer in the same model, `model.get_layer({layer.name!r})."
+                f"sparse_loss`. Received: the loss of another layer for outputs of `{layer.name}`"
+            )
         if _called_with_mask(layer):
             _warn_of_metrics(layer, [_by_output(collection, model) for collection in metrics], indices)
     return layers
@@ -66,7 +96,7 @@ def warn_of_losses_of_keras(layer: Any) -> None:
     losses = _by_output(getattr(model, "loss", None), model)
     mine = [n for n, output in enumerate(getattr(model, "outputs", None) or []) if layer_behind(output) is layer]
     if mistake := _loss_of_keras(layer, mine, losses):
-        _warn_once(layer, "transitions", mistake)
+        warn_once(layer, "loss", mistake=mistake)
 
 
 def _loss_of_keras(layer: Any, mine: Any, losses: Any) -> str | None:
@@ -82,24 +112,11 @@ def _loss_of_keras(layer: Any, mine: Any, losses: Any) -> str | None:
     )
 
 
-def _refuse_losses_of_other_layers(layer: Any, losses: Any) -> None:
-    if any(hasattr(loss, "belongs_to") and not loss.belongs_to(layer) for loss in losses):
-        raise ValueError(
-            f"The loss of a CRF must be that of the layer in the same model, `model.get_layer({layer.name!r})."
-            f"sparse_loss`. Received: the loss of another layer for outputs of `{layer.name}`"
-        )
-
-
 def _warn_of_metrics(layer: Any, metrics: Any, mine: Any) -> None:
     compiled = [one for collection in metrics for index in mine for one in flat(collection[index])]
     wrong = [_name_of(metric) for metric in compiled if metric is not None and _is_of_keras(metric)]
     if wrong:
-        _warn_once(
-            layer,
-            "metrics",
-            f"The metric {wrong[0]} counts the masked positions of `{layer.name}`, too. Use `layer.sparse_accuracy`, "
-            "`layer.dense_accuracy` for one-hot tags, or `layer.viterbi_accuracy`.",
-        )
+        warn_once(layer, "metrics", metric=wrong[0])
 
 
 def _by_output(argument: Any, model: Any) -> Any:
@@ -148,83 +165,31 @@ def warn_of_inputs(layer: Any, inputs: Any) -> None:
     while hasattr(inner, "layer"):  # of TimeDistributed, SetLearningRate and the like
         inner = inner.layer
     if isinstance(inner, (keras.layers.RNN, keras.layers.Bidirectional)):
-        _warn_once(
-            layer,
-            "recurrent",
-            f"`{layer.name}` needs one score for each tag: put `keras.layers.Dense(number_of_tags)` before it. "
-            f"Received: the output of `{before.name}`, {inputs.shape[-1]} numbers for each position",
-        )
+        warn_once(layer, "recurrent", before=before.name, size=inputs.shape[-1])
     activation = getattr(getattr(inner, "activation", None), "__name__", "")
     if "softmax" in (activation, type(inner).__name__.lower(), getattr(inner, "name", "").rpartition(".")[2]):
-        _warn_of_emissions(layer, f"the output of the softmax `{before.name}`")
+        warn_once(layer, "softmax", received=f"the output of the softmax `{before.name}`")
     elif isinstance(inner, keras.layers.Dense) and activation not in _OF_SCORES:
-        _warn_once(
-            layer,
-            "activation",
-            f"`{layer.name}` needs one score of any size per tag: put `keras.layers.Dense(number_of_tags)`, without "
-            f"activation, before it; it has no kernel of its own. Received: the output of `{before.name}` with the "
-            f"activation {activation}, {inputs.shape[-1]} numbers for each position",
-        )
+        warn_once(layer, "activation", before=before.name, activation=activation, size=inputs.shape[-1])
 
 
 def warn_of_probabilities(layer: Any, emissions: TensorLike) -> None:
     """Warns if all emissions `(positions, tags)` of a CRF layer are probabilities that sum to 1."""
     if emissions.shape[-1] > 1 and (emissions >= 0).all() and np.allclose(emissions.sum(axis=-1), 1.0, atol=1e-4):
-        _warn_of_emissions(layer, "probabilities")
-
-
-def _warn_of_emissions(layer: Any, received: Any) -> None:
-    _warn_once(
-        layer,
-        "softmax",
-        f"`{layer.name}` needs scores of any size, such as a Dense layer without activation gives; with probabilities, "
-        f"which differ by 1 at most, it learns little. Received: {received}",
-    )
-
-
-def warn_of_partial_mask(layer: Any) -> None:
-    """Warns that the mask of a CRF layer is True everywhere."""
-    _warn_once(
-        layer,
-        "mask",
-        f"The mask of `{layer.name}` is True everywhere: the model concatenates inputs with and without a mask, and "
-        "Keras takes the positions for real that one of them does not mask. Call the layer with a mask, as in "
-        "`layer(x, mask=keras.ops.not_equal(words, 0))`.",
-    )
+        warn_once(layer, "softmax", received="probabilities")
 
 
 def warn_of_unused_mask(layer: Any, inputs: Any) -> None:
     """Warns if a CRF layer gets no mask, though an input that its inputs depend on is named like one."""
     for name in sorted(_MASKS & input_names(inputs)):
-        _warn_once(
-            layer,
-            "unused mask",
-            f"`{layer.name}` has no mask, so it trains and decodes padding as a part of the sentences: `{name}`, an "
-            f"input of the model, is not a mask of Keras. Call the layer with it: `crf(scores, mask={name})`",
-        )
+        warn_once(layer, "unused mask", name=name)
 
 
 def warn_of_tags_as_multiplier(layer: Any, size: int) -> None:
     """Warns if the number of tags was given as `lr_multiplier`, the first argument."""
     is_power_of_ten = str(layer.lr_multiplier).strip("0") == "1"
     if type(layer.lr_multiplier) is int and layer.lr_multiplier == size and not is_power_of_ten:
-        _warn_once(
-            layer,
-            "multiplier",
-            f"`{layer.name}` takes no number of tags, only scores for each tag: its first argument is `lr_multiplier`. "
-            f"If this is meant, use a float. Received: lr_multiplier={size} for {size} tags",
-        )
-
-
-def warn_of_unused_scores(layer: Any) -> None:
-    """Warns that a CRF layer was called in training, and no loss has computed with its transitions."""
-    _warn_once(
-        layer,
-        "transitions",
-        f"`{layer.name}` was called in training, but no loss used its transitions, so they are not trained. Use `loss="
-        "layer.sparse_loss` or, for one-hot tags, `layer.dense_loss`. To train only other layers, set "
-        "`layer.trainable = False`.",
-    )
+        warn_once(layer, "multiplier", size=size)
 
 
 def warn_of_padding(layer: Any, inputs: Any, tags: TensorLike) -> None:
@@ -238,12 +203,7 @@ def warn_of_padding(layer: Any, inputs: Any, tags: TensorLike) -> None:
     elif _is_matrix(tags) and tags.dtype.kind in "if" and _is_padding(tags[:_SAMPLE] < 0):
         received = "tags that are negative at the end or the beginning of sentences"
     if received:
-        _warn_once(
-            layer,
-            "padding",
-            f"`{layer.name}` has no mask, so it trains and decodes padding as a part of the sentences. Use `mask_zero="
-            f"True` in the Embedding layer, or call the CRF with `mask=`. Received: {received}",
-        )
+        warn_once(layer, "padding", received=received)
 
 
 def _is_matrix(x: Any) -> Any:
@@ -259,10 +219,13 @@ def _is_padding(empty: Any) -> bool:
     return False
 
 
-def _warn_once(layer: Any, subject: str, message: str) -> None:
-    if subject not in _WARNED.setdefault(layer, set()):
-        _WARNED[layer].add(subject)
-        warnings.warn(message, UserWarning, stacklevel=2)
+def warn_once(layer: Any, subject: str, **facts: Any) -> None:
+    """Warns of a mistake, unless the layer has been warned of it."""
+    warned = _WARNED.setdefault(layer, set())
+    kind = _SAME_SUBJECT.get(subject, subject)
+    if kind not in warned:
+        warned.add(kind)
+        warnings.warn(_WARNINGS[subject].format(layer=layer.name, **facts), UserWarning, stacklevel=2)
 
 
 def _called_with_mask(layer: Any) -> bool:

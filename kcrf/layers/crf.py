@@ -26,10 +26,9 @@ from kcrf.layers.checks import (
     warn_of_inputs,
     warn_of_losses_of_keras,
     warn_of_padding,
-    warn_of_partial_mask,
     warn_of_tags_as_multiplier,
     warn_of_unused_mask,
-    warn_of_unused_scores,
+    warn_once,
 )
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseLoss, SparseLoss
@@ -116,7 +115,7 @@ class ConditionalRandomField(ChainLayer):
             warn_of_losses_of_keras(self)
         outputs = super().call(inputs, mask=mask, training=training)
         if not training and self._trained and self.trainable and not self._scores_are_used:
-            warn_of_unused_scores(self)
+            warn_once(self, "unused scores")
         return outputs
 
     def check_labels(self, y_true: TensorLike, y_pred: TensorLike) -> None:
@@ -128,7 +127,7 @@ class ConditionalRandomField(ChainLayer):
 
     def compute_output_spec(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         if not self.is_loaded and mask_ignores_inputs(mask):
-            warn_of_partial_mask(self)
+            warn_once(self, "mask")
         return super().compute_output_spec(inputs, mask=mask, training=training)
 
     def _add_scores(self, name: str, shape: Any, initializer: Any = None) -> Any:
@@ -258,7 +257,11 @@ class ConditionalRandomField(ChainLayer):
             return [np.zeros(0, "float32") for _ in spans]
         rows = 1 << (len(y_pred) - 1).bit_length()  # a power of 2: few shapes are compiled
         padded = np.pad(y_pred, [(0, rows - len(y_pred)), (0, 0), (0, 0)], constant_values=-np.inf)
-        return span_probabilities(_posterior(self.chain(padded).divided(temperature)), scheme, spans)
+        chain = self.chain(padded).divided(temperature)
+        emissions = np.maximum(ops.convert_to_numpy(chain.emissions), crf.FORBIDDEN, dtype="float64")
+        onward = emissions + ops.convert_to_numpy(log_sums_onward(chain))
+        arrays = map(ops.convert_to_numpy, (crf.marginals(chain), onward, chain.transitions, chain.mask))
+        return span_probabilities(Posterior(*arrays), scheme, spans)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -276,13 +279,6 @@ def _as_scheme(constraints: Any) -> Any:
     if constraints is not None and not isinstance(constraints, TagScheme):
         raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
     return constraints
-
-
-def _posterior(chain: Any) -> Any:
-    """The `Posterior` of a `Chain`."""
-    emissions = np.maximum(ops.convert_to_numpy(chain.emissions), crf.FORBIDDEN, dtype="float64")
-    onward = emissions + ops.convert_to_numpy(log_sums_onward(chain))
-    return Posterior(*map(ops.convert_to_numpy, (crf.marginals(chain), onward, chain.transitions, chain.mask)))
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

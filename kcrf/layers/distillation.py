@@ -4,11 +4,41 @@ A is the weight of the teacher. Both scores are divided by the temperature T, wh
 (Hinton et al. 2015, section 2, https://arxiv.org/abs/1503.02531). Unknown labels add nothing.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from kcrf import crf
 from kcrf.backend import keras, ops
 from kcrf.layers.losses import SentenceLoss
+
+
+class SoftTags(NamedTuple):
+    """The target of a window.
+
+    Attributes:
+        tags: A list of ints, -1 for unknown tags.
+        expected_tags: `(positions, tags)`, the teacher's marginals; zeros at positions without a tag.
+        expected_steps: `(tags, tags)`, the expected count of each transition under the teacher.
+    """
+
+    tags: list
+    expected_tags: np.ndarray
+    expected_steps: np.ndarray
+
+    def padded(self, length: int) -> np.ndarray:
+        """The target of a window as an array `(length + tags, 1 + tags)`, padded to `length` positions.
+
+        Keras requires a single array as the target of an output. Each of the upper rows is a position: the tag, then
+        the expected tags. The lower rows are the expected transitions. `unpack_tags` is the inverse.
+        """
+        size = len(self.expected_steps)
+        array = np.zeros((length + size, 1 + size), "float32")
+        array[:length, 0] = -1
+        array[: len(self.tags), 0] = self.tags
+        array[: len(self.tags), 1:] = self.expected_tags
+        array[length:, 1:] = self.expected_steps
+        return array
 
 
 def unpack_tags(targets: Any, size: int) -> tuple[Any, Any, Any]:

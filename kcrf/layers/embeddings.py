@@ -126,27 +126,20 @@ class PositionEmbedding(_EmbeddingTable):
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         hidden, positions = inputs if self.custom_position_ids else (inputs, None)
-        length, longest = hidden.shape[1] or ops.shape(hidden)[1], self.input_dim - self._first()
+        first = 0 if self.padding_id is None else self.padding_id + 1  # the position of the first token
+        length, longest = hidden.shape[1] or ops.shape(hidden)[1], self.input_dim - first
         if positions is None and not self.hierarchical and isinstance(length, int) and length > longest:
             raise ValueError(
                 f"`{self.name}` has {longest} positions; hierarchical_position=True makes more of them. "
                 f"Received: length={length}"
             )
         if positions is None and self.padding_id is not None:
-            positions = self._counted(hidden, mask)
+            real = ops.ones(ops.shape(hidden)[:2], "int32") if mask is None else ops.cast(mask, "int32")
+            positions = ops.cumsum(real, axis=1) * real + self.padding_id  # (batch, time)
         elif positions is None and not self.hierarchical:
             return hidden + ops.convert_to_tensor(self.embeddings)[:length]
         positions = ops.arange(length) if positions is None else ops.cast(positions, "int32")
         return hidden + self._vectors(positions)
-
-    def _first(self) -> Any:
-        """The position of the first token."""
-        return 0 if self.padding_id is None else self.padding_id + 1
-
-    def _counted(self, hidden: Any, mask: Any) -> Any:
-        """The positions `(batch, time)` of the tokens that are not masked, counted from `padding_id + 1`."""
-        real = ops.ones(ops.shape(hidden)[:2], "int32") if mask is None else ops.cast(mask, "int32")  # (batch, time)
-        return ops.cumsum(real, axis=1) * real + self.padding_id
 
     def _vectors(self, positions: Any) -> Any:
         if not self.hierarchical:

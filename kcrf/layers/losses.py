@@ -47,11 +47,8 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             batch = -1 if has_rank(sample_weight) else ops.shape(y_pred)[0]
             sample_weight = ops.reshape(sample_weight, (batch,))
         mean = super().__call__(y_true, y_pred, sample_weight)
-        return ops.sum(mean) if self._is_reduced and tuple(mean.shape) == (0,) else mean  # Keras reduces no empty batch
-
-    @property
-    def _is_reduced(self) -> bool:
-        return self.reduction not in (None, "none")
+        is_reduced = self.reduction not in (None, "none")
+        return ops.sum(mean) if is_reduced and tuple(mean.shape) == (0,) else mean  # Keras reduces no empty batch
 
     def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         """The losses `(batch,)` for Keras' trainer, which must not be those of forbidden labels."""

@@ -64,9 +64,8 @@ class LayerNormalization(DirectCalls, keras.layers.LayerNormalization):
             return super().call(inputs) if fused is None else fused
         hidden, condition = inputs
         condition = self.hidden_dense(condition) if self.hidden_units else condition
-        condition = ops.reshape(
-            condition, (ops.shape(condition)[0], *[1] * (len(hidden.shape) - 2), condition.shape[-1])
-        )
+        inner = [1] * (len(hidden.shape) - 2)
+        condition = ops.reshape(condition, (ops.shape(condition)[0], *inner, condition.shape[-1]))
         mean = ops.mean(hidden, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(hidden - mean), axis=-1, keepdims=True)
         x = (hidden - mean) / ops.sqrt(variance + self.epsilon)
@@ -81,7 +80,5 @@ class LayerNormalization(DirectCalls, keras.layers.LayerNormalization):
         return tuple(input_shape[0] if self.conditional else input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            **config_of(self, "conditional", "hidden_units", "hidden_activation", "hidden_initializer"),
-        }
+        names = ("conditional", "hidden_units", "hidden_activation", "hidden_initializer")
+        return {**super().get_config(), **config_of(self, *names)}

@@ -17,7 +17,7 @@ from kcrf.backend import ops
 from kcrf.commands.main import main
 from kcrf.corpora import Sentence, load_mini
 from kcrf.corpora.entities import sentence_line
-from kcrf.distillation.targets import SoftTags
+from kcrf.distillation import SoftTags
 from kcrf.layers import ConditionalRandomField
 from kcrf.linear import LinearModel
 from kcrf.metrics import entity_scores

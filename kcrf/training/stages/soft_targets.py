@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.distillation.targets import SoftTags
+from kcrf.distillation import SoftTags
 
 
 def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
