@@ -14,7 +14,7 @@ from kcrf.readers.ngrams import LEXICON_COLUMNS, CharacterNGrams
 from kcrf.readers.units import Copies, Reader, Reading, Tokens
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import Vocabulary
-from kcrf.readers.windows import SEPARATOR, cut_pair, whole_reading, windows, windows_of_rows
+from kcrf.readers.windows import SEPARATOR, bounds_of_parts, cut_pair, whole_reading, windows, windows_of_rows
 
 
 class CharacterReader(Reader):
@@ -65,9 +65,14 @@ class CharacterReader(Reader):
         vocabulary = self.vocabulary and self.vocabulary.grown(texts, min_bigrams)
         return CharacterReader(vocabulary, self.lexicon, self.ngrams, self.types, self.vectors)
 
-    def read_texts(self, texts: Sequence[tuple[str, str | None]], max_length: int) -> list[Reading]:
-        joined = [a[:max_length] if b is None else SEPARATOR.join(cut_pair(a, b, max_length - 1)) for a, b in texts]
-        return [whole_reading(self._rows(text, _units(text))) for text in joined]
+    def read_texts(
+        self, texts: Sequence[tuple[str, str | None]], max_length: int, whole: bool = False
+    ) -> list[Reading]:
+        joined = [
+            (a, whole) if b is None else (SEPARATOR.join(cut_pair(a, b, max_length - 1)), False) for a, b in texts
+        ]
+        parts = [[text[slice(*part)] for part in bounds_of_parts(text, max_length, w)] for text, w in joined]
+        return [whole_reading(*(self._rows(part, _units(part)) for part in of_text)) for of_text in parts]
 
     def _read(self, texts: Sequence[str], lexicon: AnyLexicon | None) -> list[Reading]:
         ngrams: Sequence[Any] = self.ngrams.encode(texts, lexicon) if self.ngrams and texts else [None] * len(texts)

@@ -1,6 +1,6 @@
 """Reads texts as the pieces of an encoder's tokenizer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
 from os import PathLike
@@ -13,7 +13,7 @@ from kcrf.checkpoints.configs import encoder_config
 from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, TokenRow
 from kcrf.readers.units import Reader, Reading, Tokens, Window
 from kcrf.readers.vectors import WordVectors
-from kcrf.readers.windows import cut_pair, whole_reading, windows, with_stops
+from kcrf.readers.windows import bounds_of_parts, cut_pair, whole_reading, windows, with_stops
 from kcrf.tokenizers import SubwordTokenizer, Tokenizer
 from kcrf.tokenizers.characters import words_of
 from kcrf.tokenizers.subwords import UnitPieces
@@ -89,34 +89,48 @@ class EncoderReader(Reader):
         words = pieces if self.vectors is None or given is not tokens else self._pieces(list(texts), [()] * len(texts))
         return [self._read_one(*item) for item in zip(texts, pieces, words, strict=True)]
 
-    def read_texts(self, texts: Sequence[tuple[str, str | None]], max_length: int) -> list[Reading]:
+    def read_texts(
+        self, texts: Sequence[tuple[str, str | None]], max_length: int, whole: bool = False
+    ) -> list[Reading]:
         """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`."""
         first, second = (self._whole_pieces([pair[i] or "" for pair in texts]) for i in (0, 1))
+        room = min(max_length, self.longest) - 2
         return [
-            whole_reading(self._whole_inputs(pair, a, b, max_length))
-            for pair, a, b in zip(texts, first, second, strict=True)
+            whole_reading(
+                *(self._parts(text, a, room, whole) if text_b is None else self._pair(text, a, text_b, b, room))
+            )
+            for (text, text_b), a, b in zip(texts, first, second, strict=True)
         ]
 
+    def _parts(self, text: str, pieces: UnitPieces, room: int, whole: bool) -> Iterator[dict[str, Any]]:
+        """Yields the inputs of each window of a single text."""
+        (start, _, end, *_), vectors, marked = self._special, self._vectors_of_pieces(text, pieces), with_stops(text)
+        last_characters = [marked[i - 1] for i in pieces.ends.tolist()]
+        for bounds in bounds_of_parts(last_characters, room, whole):
+            part = slice(*bounds)
+            yield self._whole_inputs([start, *pieces.ids[part], end], [], vectors[part], vectors[:0])
+
+    def _pair(
+        self, text: str, pieces: UnitPieces, text_b: str, pieces_b: UnitPieces, room: int
+    ) -> Iterator[dict[str, Any]]:
+        """Yields the inputs of a pair of texts."""
+        start, between, end, *_ = self._special
+        ids, ids_b = cut_pair(pieces.ids, pieces_b.ids, room - len(between))
+        vectors = self._vectors_of_pieces(text, pieces)[: len(ids)]
+        vectors_b = self._vectors_of_pieces(text_b, pieces_b)[: len(ids_b)]
+        yield self._whole_inputs([start, *ids, *between], [*ids_b, end], vectors, vectors_b)
+
     def _whole_inputs(
-        self, texts: tuple[str, str | None], pieces: UnitPieces, pieces_b: UnitPieces, max_length: int
+        self, first: list[int], second: list[int], vectors: np.ndarray, vectors_b: np.ndarray
     ) -> dict[str, Any]:
-        start, between, end, _, segment = self._special
-        room = min(max_length, self.longest) - 2
-        if texts[1] is None:
-            ids, ids_b = pieces.ids[:room], []
-            first, second = [start, *ids, end], []
-        else:
-            ids, ids_b = cut_pair(pieces.ids, pieces_b.ids, room - len(between))
-            first, second = [start, *ids, *between], [*ids_b, end]
+        """The inputs of the ids of both segments, and the word vectors of their texts."""
         inputs: dict[str, Any] = {"Input-Token": TokenRow.of([*first, *second], self._special.padding)}
         if self._has_segments:
-            inputs["Input-Segment"] = [0] * len(first) + [segment] * len(second)
+            inputs["Input-Segment"] = [0] * len(first) + [self._special.segment] * len(second)
         if self.vectors is not None:
-            rows = self._vectors_of_pieces(texts[0], pieces)[: len(ids)]
-            rows_b = self._vectors_of_pieces(texts[1] or "", pieces_b)[: len(ids_b)]
             inputs["vectors"] = np.zeros((len(first) + len(second), self.vectors.places), "int32")
-            inputs["vectors"][1 : len(ids) + 1] = rows
-            inputs["vectors"][len(first) : len(first) + len(ids_b)] = rows_b
+            inputs["vectors"][1 : len(vectors) + 1] = vectors
+            inputs["vectors"][len(first) : len(first) + len(vectors_b)] = vectors_b
         return inputs
 
     def _vectors_of_pieces(self, text: str, words: UnitPieces) -> np.ndarray:

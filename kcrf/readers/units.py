@@ -57,8 +57,13 @@ class Reader(ABC):
         sentences = with_copies(sentences, copies)
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 
-    def read_texts(self, texts: Sequence[tuple[str, str | None]], max_length: int) -> list[Reading]:
-        """The `Reading` of each text or pair, truncated to `max_length` positions, in a pair the longer text first."""
+    def read_texts(
+        self, texts: Sequence[tuple[str, str | None]], max_length: int, whole: bool = False
+    ) -> list[Reading]:
+        """The `Reading` of each text or pair, truncated to `max_length` positions, in a pair the longer text first.
+
+        If `whole`, further windows contain what was cut from a single text.
+        """
         raise NotImplementedError("texts that are classified are read by a CharacterReader or a PieceReader")
 
     def with_vectors(self, vectors: WordVectors | None) -> Self:

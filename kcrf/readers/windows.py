@@ -53,9 +53,17 @@ def windows_of_rows(rows: dict[str, Any], bounds: list[tuple[int, int, int, int]
     return parts
 
 
-def whole_reading(inputs: dict[str, Any]) -> Reading:
-    """The `Reading` of a text in one window with the given inputs, a dict of rows of integers."""
-    return Reading(np.zeros((0, 2), np.int64), [Window(inputs, np.zeros(0, np.int64), 0, (0, 0))])
+def bounds_of_parts(text: str | Sequence[str], limit: int, whole: bool) -> list[tuple[int, int]]:
+    """The bounds of the first `limit` items of a text. If `whole`, those of windows over the others follow."""
+    overlap = min(OVERLAP, limit // 4)
+    rest = limit - overlap  # where the windows over the others begin
+    parts = windows(text[rest:], limit, overlap) if whole and len(text) > limit else []
+    return [(0, min(len(text), limit)), *((rest + start, rest + end) for start, end, *_ in parts)]
+
+
+def whole_reading(*parts: dict[str, Any]) -> Reading:
+    """The `Reading` of a text that is classified. Each part of it is the inputs of a window, a dict of rows."""
+    return Reading(np.zeros((0, 2), np.int64), [Window(part, np.zeros(0, np.int64), 0, (0, 0)) for part in parts])
 
 
 def cut_pair(first: Any, second: Any, room: int) -> tuple[Any, Any]:

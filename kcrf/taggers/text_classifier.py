@@ -1,5 +1,6 @@
 """`TextClassifier`: a label with the probability of every label, or a number, for a text or a pair of texts."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,20 +79,20 @@ class TextClassifier(Tagger[Classification]):
         """Classifies several texts.
 
         Args:
-            texts: Iterable of strings; for pairs, of tuples of two strings. Texts are truncated to the `max_length` of
-                the run.
+            texts: Iterable of strings; for pairs, of tuples of two strings. A text longer than the `max_length` of the
+                run is read in windows, whose probabilities are averaged, weighted by length. Pairs are truncated.
             batch_size: Number of texts per batch. Defaults to 64.
             on_batch: Called after each batch with the number of its texts.
 
         Returns:
             A list with the `Classification` of each text.
         """
-        scores = self._scores(texts, batch_size, on_batch)
+        outputs = self._outputs(texts, batch_size, on_batch)
         if not self.labels:
-            numbers = scores[:, 0] * self._deviation + self._mean
+            numbers = outputs[:, 0] * self._deviation + self._mean
             return Results(Classification(number) for number in numbers.tolist())
         classifications: Results[Classification] = Results()
-        for probabilities in _softmax(scores).tolist():
+        for probabilities in outputs.tolist():
             best = int(np.argmax(probabilities))
             by_label = dict(zip(self.labels, probabilities, strict=True))
             classifications.append(Classification(self.labels[best], probabilities[best], by_label))
@@ -101,19 +102,28 @@ class TextClassifier(Tagger[Classification]):
         """The probability of each label, `(texts, labels)`; the arguments are as for `predict`."""
         if not self.labels:
             raise ValueError("needs a model with probabilities. Received: a model that predicts numbers (regression)")
-        return _softmax(self._scores(texts, batch_size, on_batch))
+        return self._outputs(texts, batch_size, on_batch)
 
-    def _scores(self, texts: Iterable[Any], batch_size: int, on_batch: OnBatch) -> np.ndarray:
-        """The outputs of the model in double precision, `(texts, labels)`."""
-        pairs = [self._checked(text) for text in checked_list(texts, "classify", batch_size)]
-        readings = self.reader.read_texts(pairs, self._max_length)
-        scores = np.zeros((len(pairs), len(self.labels) or 1))
+    def _outputs(self, texts: Iterable[Any], batch_size: int, on_batch: OnBatch) -> np.ndarray:
+        """The probabilities of each text, or its standardized number, in double precision, `(texts, labels)`."""
+        items = [self._checked(text) for text in checked_list(texts, "classify", batch_size)]
+        readings = self.reader.read_texts(items, self._max_length, whole=True)
+        if self.pairs and any(reading.windows[0].length >= self._max_length for reading in readings):
+            warnings.warn(
+                f"pairs of texts are cut to {self._max_length} positions; a larger `max_length` in training reads more",
+                stacklevel=3,
+            )
+        lengths = [max(sum(window.length for window in reading.windows), 1) for reading in readings]
+        outputs = np.zeros((len(items), len(self.labels) or 1))
         for windows, inputs in inference_batches(readings, batch_size, self.network.few_shapes):
-            scores[[number for number, _ in windows]] = self.network.scores(inputs)[: len(windows)]
-            on_batch(len(windows))
-        if not np.isfinite(scores).all():
-            raise DivergedError(NOT_FINITE)
-        return scores
+            scores = np.asarray(self.network.scores(inputs)[: len(windows)], float)
+            if not np.isfinite(scores).all():
+                raise DivergedError(NOT_FINITE)
+            weights = np.array([[max(window.length, 1) / lengths[number]] for number, window in windows])
+            numbers = [number for number, _ in windows]
+            np.add.at(outputs, numbers, weights * (_softmax(scores) if self.labels else scores))
+            on_batch(sum(window is readings[number].windows[0] for number, window in windows))
+        return outputs
 
     def _expected(
         self, texts: list[Any], batch_size: int, on_batch: OnBatch

@@ -108,8 +108,8 @@ class Classification(Task):
         full = sum(reading.windows[0].length >= data.max_length for reading in readings)
         if full:
             print_note(
-                f"{full:,} of {len(readings):,} texts fill the {data.max_length} positions that are read; longer ones "
-                "are cut: a larger --max-length reads more"
+                f"{full:,} of {len(readings):,} texts fill the {data.max_length} positions that are learned; longer "
+                "ones are cut: a larger --max-length learns more"
             )
         numbers = {label: number for number, label in enumerate(data.labels)}
         targets: list[float]

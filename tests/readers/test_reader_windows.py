@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
-from kcrf.readers.windows import cut_pair
+from kcrf.readers.windows import bounds_of_parts, cut_pair
 
 BACKENDS = ["torch"]
 
@@ -53,3 +53,26 @@ def test_characters_of_a_pair_have_a_line_end_between_them():
     assert inputs(reader, "ab", "b")["characters"] == [2, 3, 4, 3]
     assert inputs(reader, "a" * 10, "b" * 10, max_length=8)["characters"] == [2] * 4 + [4] + [3] * 3
     assert inputs(reader, "")["characters"] == []
+
+
+@given(st.text("ab。 .", max_size=90), st.integers(1, 40))
+def test_the_windows_of_a_whole_text_contain_all_of_it_and_begin_with_what_is_learned(text, limit):
+    (first, *others), covered = bounds_of_parts(text, limit, whole=True), set()
+    assert [first] == bounds_of_parts(text, limit, whole=False) and first == (0, min(limit, len(text)))
+    for start, end in (first, *others):
+        assert 0 < end - start <= limit or not text
+        covered.update(range(start, end))
+    assert covered == {*range(len(text))} and bool(others) == (len(text) > limit)
+
+
+def test_pieces_and_characters_of_long_texts_are_read_in_windows():
+    text = "ab a. " * 30
+    pieces = PieceReader({"max_position_embeddings": 512}, VOCABULARY, True)
+    windows = pieces.read_texts([(text, None)], 16, whole=True)[0].windows
+    assert windows[0].inputs == inputs(pieces, text, max_length=16) and len(windows) > 5
+    for window in windows:
+        ids = window.inputs["Input-Token"]
+        assert ids[0] == 2 and ids[-1] == 3 and len(ids) <= 16 and len(window.inputs["Input-Segment"]) == len(ids)
+    characters = CharacterReader(Vocabulary(["a", "b"], []))
+    assert len(characters.read_texts([(text, None)], 16, whole=True)[0].windows) > len(text) / 16
+    assert len(characters.read_texts([(text, text)], 16, whole=True)[0].windows) == 1

@@ -24,6 +24,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.networks.classification import build_classifier
 from kcrf.networks.tagging import build_network
 from kcrf.readers import CharacterReader, Vocabulary, encoder_reader
+from kcrf.readers.windows import bounds_of_parts
 from kcrf.runs import DivergedError, RunFolder, SettingError, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
 from kcrf.tags import bio
@@ -114,6 +115,30 @@ def test_a_text_is_classified_as_in_any_batch_and_length_does_not_matter(run, be
         for text, item in zip(texts, together):
             assert classifier.classify(text).probabilities == pytest.approx(item.probabilities, abs=1e-5)
         assert classifier.predict([]) == []
+
+
+@pytest.mark.once
+def test_a_long_text_is_classified_by_all_of_it(run):
+    classifier, filler = TextClassifier(run), "it is a film。" * 40
+    assert len(filler) > 2 * 128  # the evidence is beyond the positions that are learned
+    good, bad = classifier.probabilities([filler + "good " * 90, filler + "bad " * 90])
+    assert good[1] > bad[1] + 0.05
+    parts = bounds_of_parts(filler + "good " * 90, 128, whole=True)
+    separately = classifier.probabilities([(filler + "good " * 90)[slice(*part)] for part in parts])
+    lengths = [end - start for start, end in parts]
+    assert good == pytest.approx(np.average(separately, axis=0, weights=lengths), abs=1e-6)
+    counts = []
+    classifier.predict([filler, "good"], batch_size=2, on_batch=counts.append)
+    assert sum(counts) == 2  # texts, not windows
+
+
+@pytest.mark.once
+def test_pairs_that_are_cut_are_pointed_out(tmp_path):
+    pairs = [("a film", f"a {word} film", word) for word in ("good", "bad") * 8]
+    classifier, _ = train_classifier(Settings(**SCRATCH), pairs, pairs, out=tmp_path / "run")
+    classifier.classify("a film", "a film")
+    with pytest.warns(UserWarning, match="pairs of texts are cut to 128 positions"):
+        classifier.classify("a film", "a film " * 30)
 
 
 @pytest.mark.once
