@@ -11,7 +11,7 @@ from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_
 
 _NOT_GIVEN = object()
 _IN_FLOAT32 = {} if OLD_HOST else {"dtype": "float32"}  # Keras 3 casts labels; bfloat16 has not all integers above 256
-_IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or emissions forbid the labels
+_IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints forbid the labels, or that training diverged
 
 
 class SentenceLoss(BoundToLayer, keras.losses.Loss):
@@ -59,7 +59,8 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         losses = self._losses(y_true, y_pred)
         wrong = ~(losses <= highest)  # (batch,), True for NaN
         outputs = ops.stop_gradient(y_pred)  # a check that waits must not keep the graph of the step
-        check_if(ops.any(wrong), lambda: self._refuse(y_true, outputs, wrong & (losses == losses)))
+        forbidden = wrong & (losses == losses) & (self._layer().constraints is not None)  # else training diverged
+        check_if(ops.any(wrong), lambda: self._refuse(y_true, outputs, forbidden))
         return ops.where(wrong, float("nan"), losses)
 
     def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:

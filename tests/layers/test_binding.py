@@ -182,6 +182,18 @@ def test_labels_without_a_likelihood_stop_the_first_batch(what, how):
 
 
 @pytest.mark.once
+def test_without_constraints_a_loss_that_is_too_large_is_that_of_training_that_diverged():
+    emissions = np.full((2, 3, 4), [0.0, 0.0, 0.0, 3e9], "float32")
+    free, bound = ConditionalRandomField(), ConditionalRandomField(constraints=bmes())
+    for layer in (free, bound):
+        layer.build((None, None, 4))
+    losses = numpy(free.sparse_loss(np.zeros((2, 3), int), emissions, sample_weight=None))
+    assert np.isnan(losses).all()  # not an error on labels, which are all allowed: Keras shows a loss of NaN
+    with pytest.raises(Exception, match="(?s)allowed by the constraints"):
+        bound.sparse_loss(np.array([[0, 0, 1]]), np.zeros((1, 3, 4), "float32"), sample_weight=None)
+
+
+@pytest.mark.once
 @pytest.mark.parametrize("label", [2.0**31, 2.0**32 + 1, np.inf])
 def test_labels_beyond_int32_are_no_other_tags(label):
     model, layer = crf_model()
