@@ -4,7 +4,7 @@
 
 For each corpus, size and seed, so many sentences of the training set are drawn. `learning_curve` sees half of them, and
 predicts F1 with all of them, with an interval. The real F1 is that of a linear model of all of them (without augmented
-copies, as `kcrf curve` trains) on 600 other sentences of the training set. Results are kept in experiments/curve.json.
+copies, as `kcrf curve` trains) on 1,500 other sentences of the training set. Scores are kept in experiments/curve.json.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from results import kept
 
 RESULTS = Path(__file__).with_suffix(".json")
 CORPORA = ["people_daily", "weibo", "wnut17", "ud_gsd", "pfr199801"]
-TEST = 600
+TEST = 1500
 
 
 def main():
@@ -33,9 +33,12 @@ def main():
     for size, seed, corpus in product(options.sizes, options.seeds, options.corpora) if options.data else ():
         key = f"{corpus}, {size}, seed {seed}"
         print(key, json.dumps(kept(RESULTS, key, partial(measure, options.data, corpus, size, seed))), flush=True)
-    rows = [row for row in json.loads(RESULTS.read_text(encoding="utf-8")).values() if "predicted" in row]
-    errors = np.array([row["predicted"][0] - row["f"] for row in rows])
-    inside = sum(row["predicted"][1] <= row["f"] <= row["predicted"][2] for row in rows)
+    from kcrf.metrics.learning_curves import PowerLaw
+
+    rows = [row for row in json.loads(RESULTS.read_text(encoding="utf-8")).values() if "scores" in row]
+    predicted = [PowerLaw(row["sizes"], row["scores"]).score(row["size"]) for row in rows]
+    errors = np.array([score.value - row["f"] for score, row in zip(predicted, rows)])
+    inside = sum(score.low <= row["f"] <= score.high for score, row in zip(predicted, rows))
     print(
         f"{len(rows)} cells: mean absolute error {np.abs(errors).mean():.4f}, mean error {errors.mean():+.4f}, within "
         f"0.015 in {(np.abs(errors) <= 0.015).sum()}, inside of the interval in {inside}"
@@ -62,9 +65,10 @@ def measure(data, corpus, size, seed):
         seconds = time.process_time() - began
         _, score = score_of(settings, order[:size], order[size : size + TEST])
     return {
-        "predicted": [round(number, 4) for number in curve.law.score(size)],
+        "size": size,
         "f": round(score, 4),
-        "curve": np.round(curve.scores.mean(axis=0), 4).tolist(),
+        "sizes": curve.sizes,
+        "scores": curve.scores.round(4).tolist(),
         "seconds": round(seconds, 1),
     }
 

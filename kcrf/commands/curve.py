@@ -22,7 +22,7 @@ _STEP = 0.01  # by which the goal is at least above the present score
 
 _COMMON = frozenset("--train --task --goal --encoder --out --overwrite --seed".split())
 _EPILOG = """FILE is training data, as `kcrf train` reads it. Models are trained on growing parts of it, three times,
-and scored on a fifth. They are linear models without augmented copies, which take seconds, unless --encoder or
+and scored on the rest. They are linear models without augmented copies, which take seconds, unless --encoder or
 --bert names others. All settings of `kcrf train` are options: `kcrf curve --help all` lists them.
 
 examples:

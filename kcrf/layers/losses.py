@@ -11,7 +11,9 @@ from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_
 
 _NOT_GIVEN = object()
 _IN_FLOAT32 = {} if OLD_HOST else {"dtype": "float32"}  # Keras 3 casts labels; bfloat16 has not all integers above 256
-_IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints forbid the labels, or that training diverged
+_IMPOSSIBLE = (
+    -crf.FORBIDDEN / 2
+)  # a loss above this means that constraints forbid the labels, or that training diverged
 
 
 class SentenceLoss(BoundToLayer, keras.losses.Loss):

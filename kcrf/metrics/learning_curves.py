@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 WIDTH = 1.96  # standard deviations on either side of an interval of 95 %
-_LOWEST, _HIGHEST = 0.02, 0.9995  # of a score in a fit: one draw that finds nothing must not decide
+USUAL, SPREAD = 0.4, 0.2  # mean and deviation of the power on five corpora: docs/results.md
+_LOWEST, _HIGHEST = 0.02, 0.9995  # of a mean score in a fit
+_LEAST = 1e-12  # of the variance by chance
 _MOST = 1000  # times as many sentences are considered at most
 
 
@@ -25,38 +27,36 @@ class PowerLaw:
     Where errors are rare, this is the power law of learning curves (Hestness et al., 2017,
     https://arxiv.org/abs/1712.00409); where they are frequent, scores below 0.5 grow with a power of the sentences.
 
+    The power is estimated from the scores and from its usual value, which decides where scores vary much by chance.
+
     Args:
         sizes: The numbers of sentences, at least two different ones.
         scores: Scores from 0 to 1, `(draws, sizes)`, each row from other training sentences.
 
-    >>> law = PowerLaw([100, 200, 400], [[1 / 2, 2 / 3, 4 / 5]])
+    >>> law = PowerLaw([100, 200, 400], [[1 / 2, 2 / 3, 4 / 5]] * 2)
     >>> [round(number, 3) for number in law.score(800)], round(law.size(0.95).value, -2)
     ([0.889, 0.889, 0.889], 1900.0)
     """
 
     def __init__(self, sizes: Sequence[int], scores: ArrayLike) -> None:
-        kept = np.clip(np.asarray(scores, float), _LOWEST, _HIGHEST)  # (draws, sizes)
-        if kept.ndim != 2 or kept.shape[1] != len(sizes) or len(set(sizes)) < 2:
+        given = np.asarray(scores, float)  # (draws, sizes)
+        if given.ndim != 2 or given.shape[1] != len(sizes) or len(set(sizes)) < 2:
             raise ValueError(
                 "`PowerLaw` needs two sizes or more, and a score of each in each draw. Received: scores of shape "
-                f"{kept.shape}, sizes {list(sizes)}"
+                f"{given.shape}, sizes {list(sizes)}"
             )
-        means = kept.mean(axis=0)
-        weights = np.sqrt(means * (1 - means))  # the odds of scores near 0 and 1 vary most
-        rows = weights[:, None] * _rows(np.asarray(sizes, float))  # (sizes, 2)
-        odds = weights * np.log(1 / kept - 1)  # (draws, sizes)
-        self._lines = np.linalg.lstsq(rows, odds.T, rcond=None)[0]  # (2, draws)
-        self._line, free = self._lines.mean(axis=1), odds.size - 2
-        self._noise = ((odds - rows @ self._line) ** 2).sum() / free if free else 0.0
-        self._inverse = np.linalg.inv(rows.T @ rows) / len(kept)
+        means, draws, rows = given.mean(axis=0).clip(_LOWEST, _HIGHEST), len(given), _rows(np.array(sizes, float))
+        scale = means * (1 - means)  # (sizes,): the variance of a score is proportional to it
+        chance = (given.var(axis=0, ddof=1) / scale).mean() / draws if draws > 1 else 0.0
+        weights, prior = scale / max(chance, _LEAST), np.array([0.0, SPREAD**-2])  # inverse variances of log odds
+        self._covariance = np.linalg.inv((rows.T * weights) @ rows + np.diag(prior))
+        self._line = self._covariance @ (rows.T @ (weights * np.log(1 / means - 1)) - USUAL * prior)
         self._largest = max(sizes)
 
     def score(self, size: float) -> Range:
         """The expected score with a number of sentences."""
-        row = _rows(np.array([size]))  # (1, 2)
-        (odds,), lines = row @ self._line, (row @ self._lines)[0]
-        between = lines.var(ddof=1) / len(lines) if len(lines) > 1 else 0.0
-        width = WIDTH * np.sqrt(between + (row @ self._inverse @ row.T).item() * self._noise)
+        row = _rows(np.array([size]))[0]  # (2,)
+        odds, width = row @ self._line, WIDTH * np.sqrt(row @ self._covariance @ row)
         return Range(*(float(1 / (1 + np.exp(value))) for value in (odds, odds + width, odds - width)))
 
     def size(self, score: float) -> Range | None:

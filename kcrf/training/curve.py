@@ -13,8 +13,8 @@ from kcrf.runs import Settings
 from kcrf.tasks import task_of
 from kcrf.training.train import train_tagger
 
-_PARTS, _FEWEST = 4, 20  # sizes, each half of the next one; sentences of the smallest part
-_TEST = 0.2  # fraction of the sentences that scores the models
+_PARTS, _FEWEST = 4, 10  # sizes, each half of the next one; sentences of the smallest part
+_TESTS = 500  # sentences that score the models of a smaller part at most, if these are more than one of the draws
 
 
 @dataclass(frozen=True)
@@ -29,40 +29,37 @@ class LearningCurve:
 
 
 def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> LearningCurve:
-    """Trains models on an eighth, a quarter, half and all of the labeled sentences but a fifth, which scores them.
+    """Trains models on an eighth, a quarter, half and all of two thirds of the labeled sentences, and scores them on
+    the others.
 
-    Each draw takes other sentences at random for the fifth and for the parts. Linear models take seconds:
+    Each draw takes another third of the sentences for scoring. Linear models take seconds:
 
     >>> curve = learning_curve(Settings(task="ner", encoder="linear", augment=0), sentences)       # doctest: +SKIP
     >>> curve.law.score(2 * curve.count), curve.law.size(0.9)                                     # doctest: +SKIP
 
     Args:
         settings, items: As for `train_tagger`: `Settings`, and labeled data.
-        draws: How often parts are drawn. Defaults to 3.
+        draws: The number of draws, at least 2, of which each scores on as large a part. Defaults to 3.
     """
-    most = len(items) - round(_TEST * len(items))
-    sizes = [size for size in (most >> shift for shift in reversed(range(_PARTS))) if size >= _FEWEST]
+    count, part = len(items), -(-len(items) // draws)
+    sizes = [size for size in ((count - part) >> shift for shift in reversed(range(_PARTS))) if size >= _FEWEST]
     if len(sizes) < 2:
         raise ValueError(
-            f"a learning curve needs at least {round(2 * _FEWEST / (1 - _TEST))} sentences. Received: {len(items)}"
+            f"a learning curve needs at least {2 * _FEWEST * draws // (draws - 1)} sentences. Received: {count}"
         )
-    rows, metric = [], "f"
+    order, scores, metric = np.random.default_rng(settings.seed).permutation(count), np.zeros((draws, len(sizes))), "f"
     with bar() as shown:
-        task = shown.add_task("models", total=draws * len(sizes))
-        for draw in range(draws):
-            order, row = np.random.default_rng([settings.seed, draw]).permutation(len(items)).tolist(), []
-            for size in sizes:
-                train, test = ([items[i] for i in sorted(part)] for part in (order[:size], order[most:]))
-                metric, score = score_of(settings, train, test)
-                row.append(score)
-                shown.advance(task)
-            rows.append(row)
-    scores = np.array(rows)
-    learned = [i for i in range(len(sizes)) if scores[:, i].any()]  # no draw learned anything of smaller parts
-    if len(learned) < 2:
+        task = shown.add_task("models", total=scores.size)
+        for (draw, column), _ in np.ndenumerate(scores):
+            rolled, size = np.roll(order, -draw * part), sizes[column]
+            chosen = rolled[:size], rolled[max(size, count - max(part, _TESTS)) :]
+            metric, scores[draw, column] = score_of(settings, *([items[i] for i in sorted(rows)] for rows in chosen))
+            shown.advance(task)
+    learned = scores.any(axis=0)  # no draw learned anything of smaller parts
+    if learned.sum() < 2:
         raise ValueError(f"a learning curve needs models that find something. Received: scores of {scores.tolist()}")
-    sizes, scores = [sizes[i] for i in learned], scores[:, learned]
-    return LearningCurve(metric, len(items), sizes, scores, PowerLaw(sizes, scores))
+    sizes, scores = np.compress(learned, sizes).tolist(), scores[:, learned]
+    return LearningCurve(metric, count, sizes, scores, PowerLaw(sizes, scores))
 
 
 def score_of(settings: Settings, train: list[Any], test: list[Any]) -> tuple[str, float]:
