@@ -24,18 +24,13 @@ except ImportError:  # Windows
 
 HAS_LOCKS = fcntl is not None  # of files
 _MOST_GROWTH, _ROOM = 64, 1 << 26  # a file of arrays may unpack to so many times its size, and so many bytes more
-# Of a folder: weights and vocabularies, and the texts and entities of brat.
-_HASHED = (".safetensors", ".bin", ".h5", ".linear.npz", ".index", ".data-00000-of-00001", ".txt", ".ann")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def sha256_of(path: Path) -> str:
-    """Hashes a file. For a folder, hashes its weight and vocabulary files, or its texts."""
-    if not path.is_dir():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    hashes = [f"{file.name} {sha256_of(file)}" for file in sorted(path.iterdir()) if file.name.endswith(_HASHED)]
-    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    """Hashes a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def try_lock(file: IO[Any]) -> bool:

@@ -55,9 +55,6 @@ def run(options: Namespace) -> None:
     settings = with_scheme_of_file(settings, sources)
     if settings.vectors is not None and not settings.continues and not Path(settings.vectors).is_file():
         raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file of word vectors")
-    if options.seeds is not None:
-        _train_seeds(options, settings, sources)
-        return
     _refuse_other_run(options.out, options.overwrite)
     _train_once(options.out, settings, sources, "train", options.overwrite)
 
@@ -108,39 +105,7 @@ def _print_expected(out: str) -> None:
         )
 
 
-def _train_seeds(options: Namespace, settings: Any, sources: Sources) -> None:
-    """Trains one run for each seed, prints their scores and writes a report on them."""
-    from kcrf.commands.seeds import check_unchanged, plan_seeds, print_seeds, with_hashes
-    from kcrf.progress_bars import print_note
-    from kcrf.reports import write_report
-    from kcrf.runs import DivergedError, read_run
-
-    runs, diverged, sources = {}, [], with_hashes(sources, settings)
-    for seed_settings, folder, mode in plan_seeds(options.out, settings, sources, options.seeds, options.overwrite):
-        try:
-            if mode != "keep":
-                check_unchanged(sources, seed_settings)
-                _run_training(folder, seed_settings, sources, mode, options.overwrite, f"seed {seed_settings.seed}")
-            runs[seed_settings.seed] = read_run(folder)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("continue with the same command") from None
-        except DivergedError as error:
-            diverged.append(seed_settings.seed)
-            if len(diverged) == options.seeds:
-                raise DivergedError(f"all {options.seeds} runs failed. The last one: {error}") from None
-    metric = next(iter(runs.values())).settings.get("metric")
-    print_seeds(options.out, {seed: run.scores for seed, run in runs.items()}, metric, diverged)
-    report = Path(options.out) / "report.html"
-    try:
-        write_report([run.path for run in runs.values()], report)
-        print(report)
-    except ImportError as error:  # the runs are trained, and the report can follow
-        print_note(f"no report.html: {error}; then `kcrf report` writes it")
-
-
-def _run_training(
-    out: Any, settings: Any, sources: Sources, mode: str, overwrite: bool, title: str = "training"
-) -> Any:
+def _run_training(out: str, settings: Any, sources: Sources, mode: str, overwrite: bool) -> Any:
     """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
     (train, valid, test), unlabeled = _read_parts(settings, sources), _read_unlabeled(settings.task, sources)
     _check_augmentation(settings)
@@ -148,7 +113,7 @@ def _run_training(
         from kcrf.training import resume_tagger, train_tagger
         from kcrf.training.progress import TrainingProgress
 
-    progress = TrainingProgress(title)
+    progress = TrainingProgress("training")
     if mode == "resume":
         return resume_tagger(out, train, valid, test, progress, unlabeled)
     return train_tagger(settings, train, valid, test, out, progress, sources, overwrite, unlabeled)
@@ -190,8 +155,6 @@ def _interrupted_run(run_dir: str) -> tuple[Any, Sources]:
     """The settings and the sources of an interrupted run."""
     from kcrf.runs import RunFolder
 
-    if any(Path(run_dir).glob("seed-*/config.json")):
-        raise ValueError(f"{run_dir}: needs one run. Received: those of --seeds, which the same command continues")
     folder = RunFolder.interrupted(run_dir)
     sources = (folder.read_config().data or {}).get("sources")
     if sources is None:

@@ -30,7 +30,7 @@ COMMON = frozenset(
 
 _FILES = ("train", "valid", "test", "unlabeled")
 _READING = ("fields", "column", "repair", "strip_tags")
-_NOT_SETTINGS = (*_FILES, *_READING, "standard", "from_run", "out", "overwrite", "seeds")
+_NOT_SETTINGS = (*_FILES, *_READING, "standard", "from_run", "out", "overwrite")
 
 
 _FROM = (
@@ -51,10 +51,6 @@ _PARTS = """
 _RUN_FOLDER = """
 --out RUN_DIR     Folder for the model, its scores and the log.
 --overwrite       Replace the finished run in --out once the new one is finished. [no]
---seeds K         Train K times, with --seed and the K - 1 seeds after it, into folders of RUN_DIR; print mean and
-                  deviation of the scores, name the runs that failed, and write a report. The same command continues
-                  after an interruption, and with --overwrite replaces runs of other settings or data. Without --valid
-                  each run holds out its own tenth. [one run]
 --resume RUN_DIR  Continue an interrupted run after its last epoch. Takes no other option.
 """
 

@@ -5,7 +5,6 @@ Text classification from the training file to the labels of new texts: from scra
 
 import json
 import random
-import re
 import shutil
 from dataclasses import replace
 
@@ -16,7 +15,6 @@ from conftest import few
 
 from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
-from kcrf.commands.seeds import failed_runs
 from kcrf.corpora import Example
 from kcrf.corpora.classified import classified_line
 from kcrf.metrics import classification_scores, regression_scores
@@ -29,7 +27,6 @@ from kcrf.runs import DivergedError, RunFolder, SettingError, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
 from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_classifier, train_segmenter
-from kcrf.training.progress import TrainingProgress
 
 WORDS = {"good": ("good", "fine", "great"), "bad": ("bad", "poor", "awful")}
 QUICK = {"task": "classify", "epochs": 3, "batch_size": 8, "learning_rate": 3e-3, "dropout": 0.0, "seed": 1}
@@ -653,84 +650,25 @@ def test_every_pool_is_learned_in_half_precision(pool, bert, tmp_path):
     np.testing.assert_allclose(*losses, rtol=0.15)  # steps are left out until the scale of the loss fits
 
 
-@pytest.mark.once
-def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
-    data, out = tmp_path / "train.tsv", tmp_path / "runs"
-    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
-    options = ["--width", "8", "--depth", "1", "--epochs", "2", "--batch-size", "8", "--learning-rate", "0.02"]
-    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--out", str(out), *options]
-    assert commands.main([*arguments, "--seed", "3", "--seeds", "2"]) == 0
-    printed = capsys.readouterr().out
-    runs = [read_run(out / f"seed-{seed}") for seed in (3, 4)]
-    accuracies = [run.scores["valid"]["accuracy"] for run in runs]
-    assert [run.settings["seed"] for run in runs] == [3, 4] and runs[0].log[0]["loss"] != runs[1].log[0]["loss"]
-    for number in (np.mean(accuracies), np.std(accuracies, ddof=1)):
-        assert f"{number:.4f}" in printed and f"{number:.4f}" in (out / "report.html").read_text()
-    before = [(out / f"seed-{seed}" / "scores.json").stat().st_mtime_ns for seed in (3, 4)]
-    (out / "seed-4" / "scores.json").unlink()  # as if it had been interrupted before its scores were written
-    assert commands.main([*arguments, "--seed", "3", "--seeds", "2"]) == 0
-    assert capsys.readouterr().out == printed
-    assert before[0] == (out / "seed-3" / "scores.json").stat().st_mtime_ns
-    assert commands.main([*arguments, "--seed", "3", "--seeds", "2", "--dropout", "0"]) == 2
-    assert "seed-3: needs --overwrite to replace a run of other settings" in capsys.readouterr().err
-    for other in ("--epochs", "--width", "--learning-rate"):  # left out, so that the default is wanted
-        place = arguments.index(other)
-        assert commands.main([*arguments[:place], *arguments[place + 2 :], "--seed", "3", "--seeds", "2"]) == 2
-        assert "seed-3: needs --overwrite to replace a run of other settings" in capsys.readouterr().err
-    data.write_text(data.read_text().replace("great", "fine"))
-    assert commands.main([*arguments, "--seed", "3", "--seeds", "2"]) == 2
-    assert "seed-3: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
-    assert commands.main([*arguments, "--seeds", "1"]) == 2
-    assert "--seeds must be at least 2. Received: 1" in capsys.readouterr().err
-    assert commands.main(["train", "--resume", str(out / "seed-3"), "--seeds", "2"]) == 2
-    assert "Received: also --seeds" in capsys.readouterr().err
-    assert commands.main(["train", "--resume", str(out)]) == 2
-    assert "Received: those of --seeds, which the same command continues" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_all_runs_of_one_setting_are_summed_up_whatever_they_chose_themselves(tmp_path, capsys):
     """Each run holds out other sentences, long or short: then the number of windows, epochs and rates differ."""
-    data, out = tmp_path / "words.txt", tmp_path / "runs"
+    data, page = tmp_path / "words.txt", tmp_path / "report.html"
     lines = [*("我们 好 " * 300 for _ in range(6)), *("很好" for _ in range(38))]
     data.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    arguments = ["train", "--train", str(data), "--out", str(out), "--width", "8", "--depth", "1", "--batch-size", "2"]
-    arguments += ["--linear-weight", "0"]
-    assert commands.main([*arguments, "--steps", "25", "--seeds", "3"]) == 0
-    runs = [read_run(out / f"seed-{seed}") for seed in range(3)]
+    arguments = ["train", "--train", str(data), "--width", "8", "--depth", "1", "--batch-size", "2"]
+    arguments += ["--linear-weight", "0", "--steps", "25"]
+    folders = [str(tmp_path / f"{seed}") for seed in range(3)]
+    for seed, folder in enumerate(folders):
+        assert commands.main([*arguments, "--seed", str(seed), "--out", folder]) == 0
+    assert commands.main(["report", *folders, "--out", str(page)]) == 0
+    runs = list(map(read_run, folders))
     assert len({run.settings["crf_lr_multiplier"] for run in runs}) > 1
     scores = [run.scores["valid"]["f"] for run in runs]
-    page = (out / "report.html").read_text()
+    text = page.read_text()
     for number in (np.mean(scores), np.std(scores, ddof=1)):
-        assert f"{number:.4f}" in page
-    assert "all runs" in page and "crf_lr_multiplier=" not in page
-
-
-@pytest.mark.slow
-def test_seeds_that_replace_others_are_continued_by_the_same_command(tmp_path, monkeypatch, capsys):
-    data, out = tmp_path / "train.tsv", tmp_path / "runs"
-    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
-    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--out", str(out)]
-    arguments += ["--width", "8", "--depth", "1", "--seeds", "3", "--overwrite"]
-    assert commands.main([*arguments, "--epochs", "1"]) == 0
-    report, reports = TrainingProgress.report, []
-
-    def interrupt(progress, row):
-        report(progress, row)
-        reports.append(row)
-        if len(reports) == 3:  # after the first epoch of the second run
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TrainingProgress, "report", interrupt)
-        assert commands.main([*arguments, "--epochs", "2"]) == 130
-    assert "continue with the same command\n" in capsys.readouterr().err
-    first = (out / "seed-0" / "scores.json").stat().st_mtime_ns
-    assert commands.main([*arguments, "--epochs", "2"]) == 0
-    assert "epoch 1" not in capsys.readouterr().err.partition("seed 2")[0]
-    assert first == (out / "seed-0" / "scores.json").stat().st_mtime_ns
-    assert [len(read_run(out / f"seed-{seed}").log) for seed in range(3)] == [2, 2, 2]
-    assert not list(out.glob("*/new.run"))
+        assert f"{number:.4f}" in text
+    assert "all runs" in text and "crf_lr_multiplier=" not in text
 
 
 @pytest.mark.slow
@@ -746,78 +684,3 @@ def test_weights_that_break_in_the_last_step_are_no_model(bert, tmp_path):
     words = [text.split() for text, _ in PARTS["train"]]
     with pytest.raises(DivergedError):
         train_segmenter(Settings(**{**settings, "task": "cws"}), words, words, out=tmp_path / "words")
-
-
-@pytest.mark.slow
-@pytest.mark.once
-def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
-    data, vectors, out = (tmp_path / name for name in ("train.tsv", "vectors.txt", "runs"))
-    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:20]))
-    vectors.write_text("a 0.1 0.2\nb 0.3 0.4\n")
-    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--vectors", str(vectors)]
-    arguments += ["--width", "8", "--depth", "1", "--epochs", "1", "--seeds", "2", "--out", str(out)]
-    assert commands.main(arguments) == 0 and commands.main(arguments) == 0
-    vectors.write_text("a 0.1 0.2\nb 0.3 0.5\n")
-    assert commands.main(arguments) == 2
-    assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_seeds_are_not_mixed_with_those_of_another_bert_or_teacher(bert, tmp_path, capsys):
-    data, copy, out = (tmp_path / name for name in ("train.tsv", "bert", "runs"))
-    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:8]))
-    shutil.copytree(bert, copy)
-    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--epochs", "1"]
-    arguments += ["--bert", str(copy), "--seeds", "2", "--out", str(out)]
-    assert commands.main(arguments) == 0 and commands.main(arguments) == 0
-    taught = [*arguments[:-1], str(tmp_path / "taught"), "--teacher", str(out / "seed-0")]
-    assert commands.main(taught) == 0
-    (out / "seed-0" / "report.html").write_text("written later")
-    assert commands.main(taught) == 0
-    shutil.copy(out / "seed-1" / "model.weights.h5", out / "seed-0")
-    with (copy / "vocab.txt").open("a") as vocabulary:
-        vocabulary.write("more\n")
-    capsys.readouterr()
-    for command in (taught, arguments):
-        assert commands.main(command) == 2
-        assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-@pytest.mark.once
-def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, capsys):
-    data, out = tmp_path / "train.tsv", tmp_path / "runs"
-    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
-    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--out", str(out)]
-    arguments += ["--width", "8", "--depth", "1", "--epochs", "1", "--batch-size", "8", "--seeds", "2"]
-    assert commands.main([*arguments, "--learning-rate", "1e30"]) == 2
-    assert "all 2 runs failed. The last one: Training needs a finite loss" in capsys.readouterr().err
-    assert list(out.iterdir()) == []
-    assert commands.main([*arguments, "--learning-rate", "0.02"]) == 0
-    shutil.rmtree(out / "seed-1")
-    config = out / "seed-0" / "config.json"
-    config.write_text(config.read_text().replace('"learning_rate": 0.02', '"learning_rate": 1e+30'))
-    capsys.readouterr()
-    assert commands.main([*arguments, "--learning-rate", "1e30"]) == 0
-    printed = capsys.readouterr().out
-    assert re.search(r"1 \(loss not finite\): more --steps, more --warmup or a lower --learning-rate", printed)
-    assert "of 2 runs" in printed and re.search(r"seed 0 .* 0\.\d+", printed) and not (out / "seed-1").exists()
-    assert "seed-0" in (out / "report.html").read_text()
-
-
-@pytest.mark.once
-def test_runs_that_learned_nothing_are_named():
-    labels = {"x": {"true": 6}, "y": {"true": 4}}
-    of_accuracy = lambda accuracy: {"valid": {"accuracy": accuracy, "examples": 10, "labels": labels}}  # noqa: E731
-    assert failed_runs({0: of_accuracy(0.6), 1: of_accuracy(0.7), 2: of_accuracy(0.1)}) == [0, 2]
-    imbalanced = {"accuracy": 0.85, "f": 0.5, "macro_f": 0.7, "matthews": 0.4, "examples": 10}  # finds the 1 of 10
-    imbalanced["labels"] = {"no": {"true": 9}, "yes": {"true": 1}}
-    failed = [m for m in ("accuracy", "f", "macro_f", "matthews") if failed_runs({0: {"valid": imbalanced}}, m)]
-    assert failed == ["accuracy"]
-    constant = {"valid": {"f": 18 / 19, "matthews": 0.0, "macro_f": 9 / 19}}  # always the label of 9 of 10
-    constant["valid"]["labels"] = {"no": {"true": 1}, "yes": {"true": 9}}
-    assert all(failed_runs({0: constant}, metric) == [0] for metric in ("f", "matthews", "macro_f"))
-    every = {"valid": {"f": 2 / 3, "accuracy": 0.5, "labels": {"no": {"true": 5}, "yes": {"true": 5}}}}  # "yes" for all
-    assert failed_runs({0: every}, "f") == [0]
-    assert failed_runs({0: {"valid": {"pearson": 0.03, "spearman": -0.05}}}, "spearman") == [0]
-    assert failed_runs({0: {"valid": {"f": None}}, 1: {"valid": {"f": 0.1}}, 2: {"valid": {"pearson": -0.1}}}) == [0, 2]

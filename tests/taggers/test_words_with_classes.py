@@ -221,10 +221,9 @@ def test_the_command_line_trains_segments_scores_and_reports(run, tmp_path, caps
     train, gold = write("train.txt", rows[0]), write("test.txt", rows[2])
     text, words = write("text.txt", TEXTS), write("words.txt", [word for pairs in PARTS[0] for word, _ in pairs])
     new = str(tmp_path / "new")
-    options = ["--task", "cws-pos", "--encoder", "linear", "--epochs", "2", "--seeds", "2"]
+    options = ["--task", "cws-pos", "--encoder", "linear", "--epochs", "2"]
     assert main(["train", *options, "--train", train, "--test", gold, "--out", new]) == 0
-    assert "deviation" in capsys.readouterr().out
-    with_class = json.loads((tmp_path / "new" / "seed-1" / "scores.json").read_text())["test"]
+    with_class = json.loads((tmp_path / "new" / "scores.json").read_text())["test"]
     assert with_class["f"] >= with_class["joint_f"] > 0.8
     predicted, expected = [], json.loads((run / "scores.json").read_text())["test"]
     for number, options in enumerate(([], ["--json"], ["--json", "--probabilities"])):

@@ -385,11 +385,6 @@ def test_the_command_line(linear, tmp_path, capsys):
     assert main(["export", str(tmp_path / "new"), "--out", str(tmp_path / "new.npz")]) == 0
     text = CORPUS.test[0].text
     assert EntityRecognizer(tmp_path / "new.npz").recognize(text) == EntityRecognizer(tmp_path / "new").recognize(text)
-    seeds = ["train", "--extend", linear, *data, "--epochs", "1", "--seeds", "2", "--out", str(tmp_path / "seeds")]
-    assert main(seeds) == 0
-    written = (tmp_path / "seeds" / "seed-1" / LINEAR).stat().st_mtime_ns
-    assert main(seeds) == 0
-    assert (tmp_path / "seeds" / "seed-1" / LINEAR).stat().st_mtime_ns == written
     config = json.loads((tmp_path / "new" / "config.json").read_text(encoding="utf-8"))
     assert config["run"]["data"]["types"] == ["LOC", "PER", "ORG"]
 

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kcrf.commands import train as train_command
 from kcrf.commands.main import main
 from kcrf.corpora import load_mini
 from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, PooledTrainer, linear_batches
@@ -181,28 +180,6 @@ def test_a_student_learns_from_the_tags_that_its_teacher_expects(tmp_path):
         found = WordSegmenter(tmp_path / name).segment_batch(TEXTS)
         agreement.append(sum(len(set(_ends(a)) & set(_ends(b))) for a, b in zip(expected, found, strict=True)))
     assert agreement[1] > 1.1 * agreement[0]
-
-
-def test_the_seeds_of_a_command_have_the_same_data(tmp_path, monkeypatch, capsys):
-    """Each run reads its data anew. A file that changes meanwhile would give a mean over different data."""
-    path = tmp_path / "words.txt"
-    lines = "今天 天气 真好 。\n我们 去 看 书 。\n"
-    path.write_text(lines * 20, encoding="utf-8")
-    train, trained = train_command._run_training, []
-
-    def train_and_change(out, settings, *arguments):
-        trained.append(settings.seed)
-        train(out, settings, *arguments)
-        path.write_text(lines * 10, encoding="utf-8")
-
-    command = f"train --train {path} --encoder linear --epochs 1 --seeds 2 --out {tmp_path / 'runs'}".split()
-    monkeypatch.setattr(train_command, "_run_training", train_and_change)
-    assert main(command) == 2
-    assert trained == [0]
-    assert "Received: files that changed after the command began (train); --overwrite" in capsys.readouterr().err
-    path.write_text(lines * 20, encoding="utf-8")
-    assert main(command) == 0  # as it was: the command goes on
-    assert trained == [0, 1]
 
 
 def trained_scores(out, **settings):
