@@ -3,8 +3,4 @@
 from kcrf.augmentation.copies import altered_copies
 from kcrf.augmentation.synonyms import Synonyms, read_synonyms
 
-__all__ = [
-    "Synonyms",
-    "altered_copies",
-    "read_synonyms",
-]
+__all__ = ["Synonyms", "altered_copies", "read_synonyms"]

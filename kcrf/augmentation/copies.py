@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -90,8 +90,13 @@ def _delete(words: list[Piece], share: float, synonyms: Synonyms, random: Genera
 _OPERATIONS = {"synonyms": _replace, "insertion": _insert, "swap": _swap, "deletion": _delete}
 
 
+OPERATIONS = {  # by task; the other tasks cannot be augmented
+    "classify": tuple(_OPERATIONS),
+    "ner": ("synonyms", "mentions", "tokens", "shuffle"),
+    "cws": ("synonyms", "join", "cut"),
+}
+_SHARES = {"classify": 0.1, "ner": 0.3, "cws": 0.3}
 _WITH_SYNONYMS = ("synonyms", "insertion")
-Alter = Callable[..., Any]  # (number of an item, operation, random) -> altered item
 
 
 def altered_copies(
@@ -138,9 +143,8 @@ def altered_copies(
     ['李雷住在北京', '上海很大']
     """
     names = _checked(task, copies, operations, share, synonyms, seed)
-    method = _METHODS[task]
-    items = list(map(method.as_item, items))
-    alter = method.alterations(items, method.share if share is None else share, synonyms or Synonyms())
+    items = [_checked_item(task, item) for item in items]
+    alter = _alterations(task, items, _SHARES[task] if share is None else share, synonyms or Synonyms())
     with bar() as shown:
         numbered = shown.track(enumerate(items), total=len(items), description="copies")
         return [_copies_of(number, item, copies, names, seed, partial(alter, number)) for number, item in numbered]
@@ -159,27 +163,15 @@ def _copies_of(number: int, item: Any, count: int, names: list[str], seed: int, 
     return copies
 
 
-class _Method(NamedTuple):
-    """How the items of a task are altered: by the function that `alterations(items, share, synonyms)` returns."""
-
-    operations: tuple[str, ...]
-    share: float
-    alterations: Callable[..., Alter]
-    as_item: Callable[[Any], Any]
-
-
-def _alter_examples(examples: list[Example], share: float, synonyms: Synonyms) -> Alter:
-    return lambda number, name, random: alter_example(examples[number], name, share, synonyms, random)
-
-
-def _alter_sentences(sentences: list[Sentence], share: float, synonyms: Synonyms) -> Alter:
-    pools = EntityPools([sentence for sentence in sentences if not sentence.unknown])
-    return lambda number, name, random: alter_sentence(sentences[number], name, share, synonyms, random, pools)
-
-
-def _alter_words(sentences: list[Any], share: float, synonyms: Synonyms) -> Alter:
-    following = [*sentences[1:], []]
-    return lambda number, name, random: alter_words(sentences[number], name, share, synonyms, random, following[number])
+def _alterations(task: str, items: list[Any], share: float, synonyms: Synonyms) -> Callable[..., Any]:
+    """The function that alters the items of a task: from the number of an item, an operation and a generator."""
+    if task == "classify":
+        return lambda number, name, random: alter_example(items[number], name, share, synonyms, random)
+    if task == "ner":
+        pools = EntityPools([sentence for sentence in items if not sentence.unknown])
+        return lambda number, name, random: alter_sentence(items[number], name, share, synonyms, random, pools)
+    following = [*items[1:], []]
+    return lambda number, name, random: alter_words(items[number], name, share, synonyms, random, following[number])
 
 
 def alter_words(
@@ -189,43 +181,23 @@ def alter_words(
     if name == "join":
         return [*words, *after]
     if name == "cut":
-        return _cut(words, random)
+        at = int(random.integers(1, len(words))) if len(words) > 1 else 0
+        return words[:at] if at and random.random() < 0.5 else words[at:]
     alternatives = [[other for other in synonyms.of(word) if len(other.split()) == 1] for word in words]  # no two words
     replaceable = [i for i, words_like in enumerate(alternatives) if words_like]
     new = {replaceable[n]: pick(random, alternatives[replaceable[n]]) for n in choose(random, len(replaceable), share)}
     return [new.get(i, word) for i, word in enumerate(words)]
 
 
-def _cut(words: list[str], random: np.random.Generator) -> list[str]:
-    if len(words) < 2:
-        return words
-    at = int(random.integers(1, len(words)))
-    return words[:at] if random.random() < 0.5 else words[at:]
-
-
-def _words(item: Any) -> list[str]:
-    """The words of a sentence; none if labels are unknown: it is neither altered nor joined to another one."""
-    sentence = as_sentence(item, "`items`")
-    return [] if sentence.unknown else [sentence.text[start:end] for start, end, *_ in sentence.spans]
-
-
-def _of_type(cls: type[Any], item: Any) -> Any:
+def _checked_item(task: str, item: Any) -> Any:
+    """An item as its task alters it. Words with unknown labels are neither altered nor joined to others."""
+    if task == "cws":
+        sentence = as_sentence(item, "`items`")
+        return [] if sentence.unknown else [sentence.text[start:end] for start, end, *_ in sentence.spans]
+    cls = Sentence if task == "ner" else Example
     if not isinstance(item, cls):
         raise ValueError(f"`items` must be of type `{cls.__name__}`. Received: {str(item)[:80]!r}")
     return item
-
-
-_METHODS = {  # by task; the other tasks cannot be augmented
-    "classify": _Method(
-        ("synonyms", "insertion", "swap", "deletion"),
-        0.1,
-        _alter_examples,
-        partial(_of_type, Example),
-    ),
-    "ner": _Method(("synonyms", "mentions", "tokens", "shuffle"), 0.3, _alter_sentences, partial(_of_type, Sentence)),
-    "cws": _Method(("synonyms", "join", "cut"), 0.3, _alter_words, _words),
-}
-OPERATIONS = {task: method.operations for task, method in _METHODS.items()}
 
 
 def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:

@@ -51,15 +51,10 @@ def alter_sentence(
     else:
         segments = _OPERATIONS[name](before, share, random, pools)
     if not sentence.tokens:  # words are found in the text again
-        segments = _apart(segments, before)
+        altered, original = ([piece for segment in part for piece in segment.pieces] for part in (segments, before))
+        pieces = iter(apart(altered, original))
+        segments = [Segment(label, [next(pieces) for _ in inner]) for label, inner in segments]
     return _sentence(segments, tail, bool(sentence.tokens))
-
-
-def _apart(segments: Segments, before: Segments) -> Segments:
-    """Segments with a space between words that would otherwise run together."""
-    altered, original = ([piece for segment in part for piece in segment.pieces] for part in (segments, before))
-    pieces = iter(apart(altered, original))
-    return [Segment(label, [next(pieces) for _ in inner]) for label, inner in segments]
 
 
 def _segments(sentence: Sentence) -> tuple[Segments, str]:
@@ -161,8 +156,4 @@ def _shuffle(segments: Segments, share: float, random: Generator, pools: EntityP
     return segments
 
 
-_OPERATIONS = {
-    "mentions": _exchange_mentions,
-    "tokens": _exchange_tokens,
-    "shuffle": _shuffle,
-}
+_OPERATIONS = {"mentions": _exchange_mentions, "tokens": _exchange_tokens, "shuffle": _shuffle}

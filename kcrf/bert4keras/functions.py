@@ -36,11 +36,7 @@ def search_layer(inputs: Any, name: str) -> Any:
 
 
 def batch_gather(params: Any, indices: Any) -> Any:
-    """Gathers entries by indices of each row: params `(..., size, *rest)`, indices `(..., n)` -> `(..., n, *rest)`.
-
-    >>> batch_gather(ops.reshape(ops.arange(6), (2, 3)), [[2], [0]]).tolist()  # doctest: +SKIP
-    [[2], [3]]
-    """
+    """Gathers entries by indices of each row: params `(..., size, *rest)`, indices `(..., n)` -> `(..., n, *rest)`."""
     indices = ops.cast(indices, "int32")
     inner_shape = ops.shape(params)[len(indices.shape) :]
     indices = ops.reshape(indices, (*ops.shape(indices), *[1] * len(inner_shape)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import batch_stream
+from kcrf.chains import Packing, best_paths
 
 __all__ = [
     "DataGenerator",
@@ -294,24 +295,16 @@ class ViterbiDecoder:
         real = np.flatnonzero((nodes > -np.inf).any(axis=1))
         tags = np.full(len(nodes), -1)
         if len(real):
-            tags[real] = self._best(nodes[real])
+            scores = nodes[real]
+            scores[0, self.non_starts] = scores[-1, self.non_ends] = -np.inf
+            path = best_paths(scores, self.trans, Packing([0], [len(real)]))
+            steps = np.asarray(self.trans)[path[:-1], path[1:]]
+            if -np.inf in (*scores[np.arange(len(path)), path], *steps):
+                raise ValueError(
+                    "Needs a path that `starts`, `ends` and scores allow. Received: scores that allow none"
+                )
+            tags[real] = path
         return tags
-
-    def _best(self, nodes: Any) -> Any:
-        nodes[0, self.non_starts] = -np.inf
-        nodes[-1, self.non_ends] = -np.inf
-        score, back = nodes[0], np.empty((len(nodes), self.num_labels), int)
-        for t in range(1, len(nodes)):
-            through = score[:, None] + self.trans + nodes[t]
-            back[t] = through.argmax(axis=0)
-            score = through[back[t], np.arange(self.num_labels)]
-        tag = score.argmax()
-        if score[tag] == -np.inf:
-            raise ValueError("Needs a path that `starts`, `ends` and scores allow. Received: scores that allow none")
-        path = [tag]
-        for pointers in back[:0:-1]:
-            path.append(pointers[path[-1]])
-        return path[::-1]
 
 
 def softmax(x: Any, axis: int = -1) -> np.ndarray:

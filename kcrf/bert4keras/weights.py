@@ -117,11 +117,7 @@ def _warn_if_implausible(layer: Any, scores: np.ndarray, lr_multiplier: float) -
 
 
 def leaf_name(name: str) -> str:
-    """The name of an array within its layer.
-
-    >>> leaf_name("model_weights/CRF/CRF/trans:0"), leaf_name("layer-2/_trans/.ATTRIBUTES/VARIABLE_VALUE")
-    ('trans', 'trans')
-    """
+    """The name of an array within its layer: `trans` of "model_weights/CRF/CRF/trans:0"."""
     return re.split("[/.]", name.removesuffix(_OBJECT_SUFFIX).removesuffix(":0"))[-1].lstrip("_")
 
 

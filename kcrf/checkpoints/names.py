@@ -1,7 +1,7 @@
 """Translates names of arrays between Google's and Hugging Face's checkpoints, and finds the layer of an array."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, if a folder has several
@@ -17,7 +17,19 @@ ENDINGS = {
 }
 
 
-def _rows(kind: str, *pairs: tuple[str, str]) -> list[Row]:
+PARTS = (  # of a layer: its kind, and the ends of names: of Google, of DistilBERT, of ALBERT (Google, Hugging Face)
+    ("dense", "attention/self/query", "attention.q_lin", "attention_1/self/query", "attention.query"),
+    ("dense", "attention/self/key", "attention.k_lin", "attention_1/self/key", "attention.key"),
+    ("dense", "attention/self/value", "attention.v_lin", "attention_1/self/value", "attention.value"),
+    ("dense", "attention/output/dense", "attention.out_lin", "attention_1/output/dense", "attention.dense"),
+    ("norm", "attention/output/LayerNorm", "sa_layer_norm", "LayerNorm", "attention.LayerNorm"),
+    ("dense", "intermediate/dense", "ffn.lin1", "ffn_1/intermediate/dense", "ffn"),
+    ("dense", "output/dense", "ffn.lin2", "ffn_1/intermediate/output/dense", "ffn_output"),
+    ("norm", "output/LayerNorm", "output_layer_norm", "LayerNorm_1", "full_layer_layer_norm"),
+)
+
+
+def _rows(kind: str, *pairs: Sequence[str]) -> list[Row]:
     return [(google + a, hf + b, transposed) for google, hf in pairs for a, b, transposed in ENDINGS[kind]]
 
 
@@ -25,14 +37,11 @@ def _body(google: str, huggingface: str) -> list[Row]:
     """The rows for embeddings and transformer layers, whose names differ only in their separators."""
     tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
     layer, layers = f"{google}/encoder/layer_{{}}", f"{huggingface}.encoder.layer.{{}}"
-    attention = ("attention/self/query", "attention/self/key", "attention/self/value")
-    dense = (*attention, "attention/output/dense", "intermediate/dense", "output/dense")
-    norms = ("attention/output/LayerNorm", "output/LayerNorm")
+    parts = [(kind, f"{layer}/{name}", f"{layers}.{name.replace('/', '.')}") for kind, name, *_ in PARTS]
     return [
         *_rows("table", *((f"{google}/embeddings/{name}", f"{huggingface}.embeddings.{name}") for name in tables)),
         *_rows("norm", (f"{google}/embeddings/LayerNorm", f"{huggingface}.embeddings.LayerNorm")),
-        *_rows("dense", *((f"{layer}/{name}", f"{layers}.{name.replace('/', '.')}") for name in dense)),
-        *_rows("norm", *((f"{layer}/{name}", f"{layers}.{name.replace('/', '.')}") for name in norms)),
+        *(row for kind, *pair in parts for row in _rows(kind, pair)),
     ]
 
 
@@ -50,19 +59,9 @@ ROBERTA_HEAD = [
     *_rows("norm", ("cls/predictions/transform/LayerNorm", "lm_head.layer_norm")),
     *_rows("array", ("cls/predictions/output_bias", "lm_head.bias")),
 ]
-DISTILBERT_PARTS = (  # kind, the end of Google's name, the end of Hugging Face's
-    ("dense", "attention/self/query", "attention.q_lin"),
-    ("dense", "attention/self/key", "attention.k_lin"),
-    ("dense", "attention/self/value", "attention.v_lin"),
-    ("dense", "attention/output/dense", "attention.out_lin"),
-    ("norm", "attention/output/LayerNorm", "sa_layer_norm"),
-    ("dense", "intermediate/dense", "ffn.lin1"),
-    ("dense", "output/dense", "ffn.lin2"),
-    ("norm", "output/LayerNorm", "output_layer_norm"),
-)
 DISTILBERT_LAYERS = [
     row
-    for kind, google, hf in DISTILBERT_PARTS
+    for kind, google, hf, *_ in PARTS
     for row in _rows(kind, (f"bert/encoder/layer_{{}}/{google}", f"distilbert.transformer.layer.{{}}.{hf}"))
 ]
 DISTILBERT_HEAD = [
@@ -73,16 +72,7 @@ DISTILBERT_HEAD = [
 ALBERT_BLOCK = "bert/encoder/transformer/group_0/inner_group_0"
 ALBERT_LAYER = "albert.encoder.albert_layer_groups.0.albert_layers.0"
 EARLY_ALBERT = "bert/encoder/layer_shared"  # albert_zh before Google published its ALBERT
-ALBERT_PARTS = (  # kind, Google's name, Hugging Face's name, the name in early ALBERT
-    ("dense", f"{ALBERT_BLOCK}/attention_1/self/query", "attention.query", "attention/self/query"),
-    ("dense", f"{ALBERT_BLOCK}/attention_1/self/key", "attention.key", "attention/self/key"),
-    ("dense", f"{ALBERT_BLOCK}/attention_1/self/value", "attention.value", "attention/self/value"),
-    ("dense", f"{ALBERT_BLOCK}/attention_1/output/dense", "attention.dense", "attention/output/dense"),
-    ("norm", f"{ALBERT_BLOCK}/LayerNorm", "attention.LayerNorm", "attention/output/LayerNorm"),
-    ("dense", f"{ALBERT_BLOCK}/ffn_1/intermediate/dense", "ffn", "intermediate/dense"),
-    ("dense", f"{ALBERT_BLOCK}/ffn_1/intermediate/output/dense", "ffn_output", "output/dense"),
-    ("norm", f"{ALBERT_BLOCK}/LayerNorm_1", "full_layer_layer_norm", "output/LayerNorm"),
-)
+ALBERT_PARTS = [(kind, f"{ALBERT_BLOCK}/{google}", hf, early) for kind, early, _, google, hf in PARTS]
 TASKS = "bert/embeddings/task_type_embeddings"  # of ERNIE
 EMBEDDING_MAPPING = "encoder/embedding_hidden_mapping_in"
 
@@ -227,11 +217,7 @@ class _RenamedArrays(Mapping[str, Any]):
 
 
 def layer_owner(name: str) -> int | str:
-    """The part of the model to which an array belongs, from its name in Google's or Hugging Face's style.
-
-    >>> layer_owner("bert/encoder/layer_10/output/dense/kernel"), layer_owner("bert.pooler.dense.weight")
-    (10, 'pooler')
-    """
+    """The part of the model to which an array belongs, from its name in Google's or Hugging Face's style."""
     number = _template(name)[1]
     if number:
         return int(number)

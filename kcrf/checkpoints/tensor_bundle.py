@@ -53,33 +53,25 @@ class RawArray:
     nbytes: int
     dtype: str  # a NumPy name, or "bfloat16"
     shape: tuple[int, ...]
-    checksum: int | None = None  # the CRC-32C of the bytes
+    checksum: int  # the CRC-32C of the bytes
 
     def read(self) -> np.ndarray:
         """Reads the array into new, aligned memory. bfloat16 is converted to float32."""
-        end = self.offset + self.nbytes
-        if existing_file(self.file).stat().st_size < end:
-            raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
         buffer = np.empty(self.nbytes + ALIGNMENT, np.uint8)
         buffer = buffer[-buffer.ctypes.data % ALIGNMENT :][: self.nbytes]
-        self._fill(buffer)
-        stored = np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype).newbyteorder("<")
-        array = buffer.view(stored).reshape(self.shape)
-        return (array.astype(np.uint32) << 16).view(np.float32) if self.dtype == "bfloat16" else array
-
-    def _fill(self, buffer: np.ndarray) -> None:
-        """Reads the bytes in chunks, and computes the checksum of each while it is in the processor's cache."""
         end, checksum = self.offset + self.nbytes, 0
-        with open(self.file, "rb", buffering=0) as file:
+        with open(existing_file(self.file), "rb", buffering=0) as file:
             file.seek(self.offset)
-            for start in range(0, self.nbytes, CHUNK):
+            for start in range(0, self.nbytes, CHUNK):  # the checksum of a chunk while it is in the processor's cache
                 chunk = buffer[start : start + CHUNK]
                 if file.readinto(chunk.data) != len(chunk):
                     raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
-                if self.checksum is not None:
-                    checksum = crc32c(chunk, checksum)
-        if self.checksum is not None and checksum != self.checksum:
+                checksum = crc32c(chunk, checksum)
+        if checksum != self.checksum:
             raise ValueError(f"{self.file}: corrupt between bytes {self.offset} and {end}, the checksum differs")
+        stored = np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype).newbyteorder("<")
+        array = buffer.view(stored).reshape(self.shape)
+        return (array.astype(np.uint32) << 16).view(np.float32) if self.dtype == "bfloat16" else array
 
 
 def read_tensor_bundle(prefix: str | PathLike[str], object_based: bool = False) -> dict[str, RawArray]:
@@ -126,20 +118,14 @@ def _parse_entry(data: bytes) -> dict[int, Any]:
     entry = parse_message(data, ENTRY, repeated=(7,))
     if entry.get(1) not in {*DTYPES, STRING}:
         raise ValueError(f"data type {entry.get(1)}, expected a number type")
-    entry[2] = _parse_shape(entry.get(2, b""))
-    return entry
-
-
-def _parse_shape(data: bytes) -> tuple[int, ...]:
-    message = parse_message(data, SHAPE, repeated=(2,))
+    message = parse_message(entry.get(2, b""), SHAPE, repeated=(2,))
     dimensions = [parse_message(dimension, DIMENSION) for dimension in message.get(2, [])]
-    shape = tuple(dimension.get(1, 0) for dimension in dimensions)
     for dimension in dimensions:
         dimension.get(2, b"").decode()
-    too_large = len(shape) > MOST_RANK or prod(max(1, size) for size in shape) > MOST_BYTES
-    if message.get(3) or too_large:
+    entry[2] = shape = tuple(dimension.get(1, 0) for dimension in dimensions)
+    if message.get(3) or len(shape) > MOST_RANK or prod(max(1, size) for size in shape) > MOST_BYTES:
         raise ValueError(f"a shape of {len(shape)} dimensions, {shape[:4]}")
-    return shape
+    return entry
 
 
 def _raw_array(prefix: str | PathLike[str], shards: int, name: str, entry: dict[int, Any]) -> RawArray:
@@ -153,25 +139,21 @@ def _check_entries(entries: Mapping[str, RawArray]) -> None:
     """Checks every array: its byte count must match its shape, and it must end inside its file, if the file exists."""
     sizes = {file: file.stat().st_size for file in {entry.file for entry in entries.values()} if file.is_file()}
     for name, entry in entries.items():
-        _check_shape(name, entry)
+        shape, itemsize = entry.shape, 2 if entry.dtype == "bfloat16" else np.dtype(entry.dtype).itemsize
+        if len(shape) > MOST_DIMENSIONS or prod(max(1, size) for size in shape) * itemsize > MOST_BYTES:
+            raise ValueError(
+                f"{entry.file}: {name!r} is too large for an array, expected at most {MOST_DIMENSIONS} dimensions and "
+                f"2**63 - 1 bytes. Received: {len(shape)} dimensions, shape={shape[:4]}{'...' * (len(shape) > 4)}"
+            )
+        if min(shape, default=0) < 0 or prod(shape) * itemsize != entry.nbytes:
+            raise ValueError(
+                f"{entry.file}: {name!r} has {entry.nbytes} bytes, expected {entry.dtype} of shape {shape}"
+            )
         end, size = entry.offset + entry.nbytes, sizes.get(entry.file)
         if entry.offset < 0 or (size is not None and end > size):
             raise ValueError(
                 f"{entry.file}: truncated, expected at least {end} bytes for {name!r}. Received: {size} bytes"
             )
-
-
-def _check_shape(name: str, entry: RawArray) -> None:
-    shape, itemsize = entry.shape, 2 if entry.dtype == "bfloat16" else np.dtype(entry.dtype).itemsize
-    if len(shape) > MOST_DIMENSIONS or prod(max(1, size) for size in shape) * itemsize > MOST_BYTES:
-        raise ValueError(
-            f"{entry.file}: {name!r} is too large for an array, expected at most {MOST_DIMENSIONS} dimensions and "
-            f"2**63 - 1 bytes. Received: {len(shape)} dimensions, shape={shape[:4]}{'...' * (len(shape) > 4)}"
-        )
-    if min(shape, default=0) < 0 or prod(shape) * itemsize != entry.nbytes:
-        raise ValueError(
-            f"{entry.file}: {name!r} has {entry.nbytes} bytes, expected {entry.dtype} of shape {entry.shape}"
-        )
 
 
 def read_table(path: Path, data: bytes) -> dict[bytes, bytes]:
@@ -231,11 +213,7 @@ def _read_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def read_varint(data: bytes, place: int) -> tuple[int, int]:
-    """Reads an integer of 7 bits per byte, the lowest first. Returns the integer and the position after it.
-
-    >>> read_varint(bytes([0xAC, 0x02]), 0)
-    (300, 2)
-    """
+    """Reads an integer of 7 bits per byte, the lowest first. Returns the integer and the position after it."""
     value = shift = 0
     while True:
         byte = data[place]
@@ -262,11 +240,7 @@ def crc32c(data: Any, checksum: int = 0) -> int:
 
 
 def parse_message(data: bytes, types: Mapping[int, int], repeated: Collection[int] = ()) -> dict[int, Any]:
-    """Parses a message into a dict by field number.
-
-    >>> parse_message(bytes([0x08, 0x63]), {1: VARINT})
-    {1: 99}
-    """
+    """Parses a message into a dict by field number."""
     fields: dict[int, Any] = {}
     place = 0
     while place < len(data):

@@ -66,7 +66,8 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
     has_names = bool(counted) and not _TOKEN_NAMES.isdisjoint(map(str.lower, counted[first]))
     token = _token_column(counted[first + 1 :] if has_names else counted)
     rows = [cells if is_one or not token else [] for cells, is_one in zip(rows, is_token, strict=True)]
-    width = _width(rows)
+    widths = Counter(len(cells) for cells in rows if cells)
+    width = max(widths, key=lambda width: widths[width], default=0)  # of most lines that are not blank
     place = column if isinstance(column, int) and -width <= column < width else -1
     head = _head(path, rows, token, place)
     tags = {cells[place] for cells in rows if len(cells) == width > 1 and cells[0] != "#"}
@@ -119,12 +120,6 @@ def _cells(line: str) -> list[str]:
         return line.split("\t")
     cells = [cell for cell in line.split(" ") if cell]
     return [" ", *cells] if len(cells) == 1 and line[0] == " " else cells
-
-
-def _width(rows: Iterable[Sequence[str]]) -> int:
-    """The number of columns of most lines that are not blank; 0 if all are blank."""
-    widths = Counter(len(cells) for cells in rows if cells)
-    return max(widths, key=lambda width: widths[width], default=0)
 
 
 def _token_column(rows: Sequence[Sequence[str]]) -> int:

@@ -231,7 +231,9 @@ def _reading(sentences: Sequence[Rows], types: Sequence[str], letters: set[str])
     tags = [[index[tag[0].translate(to_scheme) + tag[1:]] for _, _, tag in rows] for rows in sentences]
     odd = {number for rows in sentences for number, _, tag in rows if tag != "O" and tag[0] not in letters}
     broken = []
-    if odd or scheme.name != "bio" or not _is_iob1(sentences):
+    pairs = ((before, tag) for rows in sentences for (*_, before), (*_, tag) in zip([(0, "", "O"), *rows], rows))
+    is_iob1 = all(before[2:] == tag[2:] for before, tag in pairs if tag[0] == "B")  # B- only right after its own type
+    if odd or scheme.name != "bio" or not is_iob1:
         violations = map(scheme.violations, tags)
         broken = [(rows, *place) for rows, places in zip(sentences, violations) for place in places]
     return _Reading(scheme, tags, broken, sorted(odd.union(rows[position][0] for rows, position, *_ in broken)))
@@ -258,12 +260,6 @@ def _letters(path: Any, sentences: Sequence[Rows], repair: bool) -> list[set[str
         f"{path}:{number}: tags must be of one scheme: {', '.join(_SCHEMES)}. "
         f"Received: {tag} in a file with {', '.join(sorted(used - {tag[0]}))}"
     )
-
-
-def _is_iob1(sentences: Sequence[Rows]) -> bool:
-    """Whether B- occurs only right after an entity of the same type, as in IOB1."""
-    pairs = ((before, tag) for rows in sentences for (*_, before), (*_, tag) in zip([(0, "", "O"), *rows], rows))
-    return all(before[2:] == tag[2:] for before, tag in pairs if tag[0] == "B")
 
 
 def _check_order(path: Any, sentences: Sequence[Rows], reading: _Reading) -> None:
@@ -296,8 +292,12 @@ def _sentences(sentences: Sequence[Rows], entities: Iterable[Any], unknown: Iter
     """A `Sentence` for each list of (line number, token, tag); entities and unknown parts come in tokens."""
     sentences, numbered = _without_numbers(sentences)
     join_all = numbered or _are_characters([token for rows in sentences for _, token, _ in rows])
-    tokens = ([token for _, token, _ in rows] for rows in sentences)
-    return [_sentence(*item, join_all) for item in zip(tokens, entities, unknown)]
+    joined = []
+    for rows, *parts in zip(sentences, entities, unknown):
+        text, extents = join_tokens([token for _, token, _ in rows], join_all)
+        spans = [[(extents[a][0], extents[b - 1][1], *label) for a, b, *label in part] for part in parts]
+        joined.append(Sentence(text, spans[0], extents, spans[1]))
+    return joined
 
 
 def _are_characters(tokens: Sequence[str]) -> bool:
@@ -310,15 +310,6 @@ def _are_characters(tokens: Sequence[str]) -> bool:
     others = [token for token in words if not CJK.match(token)]
     fractions = ((chinese, _CHINESE), (others, 0.5 if chinese else _CHARACTERS))
     return all(sum(len(token) == 1 for token in part) >= fraction * len(part) for part, fraction in fractions)
-
-
-def _sentence(tokens: Sequence[str], spans: Iterable[Any], unknown: Iterable[Any], join_all: bool) -> Sentence:
-    """Joins tokens to a `Sentence`; spans and unknown parts come in tokens."""
-    text, extents = join_tokens(tokens, join_all)
-    spans, unknown = (
-        [(extents[first][0], extents[stop - 1][1], *label) for first, stop, *label in part] for part in (spans, unknown)
-    )
-    return Sentence(text, spans, extents, unknown)
 
 
 def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, list[tuple[int, int]]]:

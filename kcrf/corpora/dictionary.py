@@ -11,9 +11,8 @@ from kcrf.corpora.sentences import Sentence, outside_spans
 
 # Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
 _NO_BORDERS = re.compile(rf"[{WITHOUT_SPACES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
-_OTHER_SEPARATOR = re.compile(  # JSON, or a sign between a word and its count
-    r"\s*[\[{].*[:\"]|\s*[^\s,|;，、]+\s*[,|;，、]\s*\S"
-)
+# JSON, or a sign between a word and its count
+_OTHER_SEPARATOR = re.compile(r"\s*[\[{].*[:\"]|\s*[^\s,|;，、]+\s*[,|;，、]\s*\S")
 
 
 def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
@@ -75,10 +74,9 @@ def _labeled(text: str, names: Mapping[str, str | None], lengths: Mapping[str, l
     """The `Sentence` of a text with the longest name at each position. Tags of a name without a type are unknown."""
     names_in_text, start = [], 0
     while start < len(text):
-        ends = [
-            start + n for n in lengths.get(text[start], ()) if start + n <= len(text) and not _inside_word(text, start)
-        ]
-        end = next((end for end in ends if text[start:end] in names and not _inside_word(text, end)), None)
+        ends = () if _inside_word(text, start) else (start + n for n in lengths.get(text[start], ()))
+        names_here = (end for end in ends if end <= len(text) and text[start:end] in names)
+        end = next((end for end in names_here if not _inside_word(text, end)), None)
         names_in_text += [] if end is None else [(start, end, names[text[start:end]])]
         start = start + 1 if end is None else end
     spans = [span for span in names_in_text if span[2] is not None]
@@ -95,11 +93,6 @@ def _inside_word(text: str, border: int) -> bool:
 def _is_of_word(character: str) -> bool:
     category = unicodedata.category(character)
     return (category[0] == "L" or category in ("Nd", "Mn", "Mc")) and not _NO_BORDERS.match(character)
-
-
-def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
-    """The words of a user dictionary with their counts, as `read_user_dictionary`; the count of others is None."""
-    return {word: count for word, (count, _) in read_user_dictionary(path).items()}
 
 
 def read_user_dictionary(path: str | PathLike[str]) -> dict[str, tuple[int | None, str | None]]:

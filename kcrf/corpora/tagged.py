@@ -6,13 +6,7 @@ from itertools import accumulate, pairwise
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora.columns import (
-    Columns,
-    check_classes,
-    check_not_segmented,
-    check_one_tag,
-    split_columns,
-)
+from kcrf.corpora.columns import Columns, check_classes, check_not_segmented, check_one_tag, split_columns
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Tagged
 from kcrf.corpora.lines import read_corpus_lines

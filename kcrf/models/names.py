@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from kcrf.checkpoints.names import ALBERT_BLOCK, PARTS
+
 # Arrays that need care when they are loaded or saved.
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 OUTPUT_BIAS = "cls/predictions/output_bias"
@@ -10,27 +12,12 @@ ROW_PER_TOKEN = ("embeddings/word_embeddings", OUTPUT_BIAS)  # arrays whose rows
 EMBEDDING_MAPPING = "bert/encoder/embedding_hidden_mapping_in"
 TRANSPOSED = "cls/seq_relationship/output_weights"  # (out, in), unlike all other kernels
 
-# From layers here, and their parts, to scopes in Google's checkpoints. `{block}` is, for example, bert/encoder/layer_3.
-BLOCK = {
-    "MultiHeadSelfAttention/query": "{block}/attention/self/query",
-    "MultiHeadSelfAttention/key": "{block}/attention/self/key",
-    "MultiHeadSelfAttention/value": "{block}/attention/self/value",
-    "MultiHeadSelfAttention/output": "{block}/attention/output/dense",
-    "MultiHeadSelfAttention-Norm": "{block}/attention/output/LayerNorm",
-    "FeedForward/intermediate": "{block}/intermediate/dense",
-    "FeedForward/output": "{block}/output/dense",
-    "FeedForward-Norm": "{block}/output/LayerNorm",
-}
-ALBERT_BLOCK = {
-    "MultiHeadSelfAttention/query": "{block}/attention_1/self/query",
-    "MultiHeadSelfAttention/key": "{block}/attention_1/self/key",
-    "MultiHeadSelfAttention/value": "{block}/attention_1/self/value",
-    "MultiHeadSelfAttention/output": "{block}/attention_1/output/dense",
-    "MultiHeadSelfAttention-Norm": "{block}/LayerNorm",
-    "FeedForward/intermediate": "{block}/ffn_1/intermediate/dense",
-    "FeedForward/output": "{block}/ffn_1/intermediate/output/dense",
-    "FeedForward-Norm": "{block}/LayerNorm_1",
-}
+# The layers of a block here, and their parts, in the order of `PARTS`.
+BLOCK = (
+    *(f"MultiHeadSelfAttention{part}" for part in ("/query", "/key", "/value", "/output", "-Norm")),
+    *(f"FeedForward{part}" for part in ("/intermediate", "/output", "-Norm")),
+)
+# From other layers to scopes in Google's checkpoints.
 OUTSIDE_BLOCKS = {
     "Embedding-Norm": "{scope}/embeddings/LayerNorm",
     "Embedding-Mapping": EMBEDDING_MAPPING,
@@ -64,14 +51,13 @@ def variable_mapping(config: Any) -> dict[str, Any]:
         names["Embedding-Task/embeddings"] = "bert/embeddings/task_type_embeddings"
     if model == "electra":
         parts["Embedding-Mapping"] = "electra/embeddings_project"
+    block = list(zip(BLOCK, PARTS, strict=True))
     if model == "albert":
-        block = "bert/encoder/transformer/group_0/inner_group_0"
-        parts |= {f"Transformer-{name}": google_name.format(block=block) for name, google_name in ALBERT_BLOCK.items()}
+        parts |= {f"Transformer-{name}": f"{ALBERT_BLOCK}/{of_albert}" for name, (*_, of_albert, _) in block}
     else:
         for index in range(config["num_hidden_layers"]):
-            block = f"{scope}/encoder/layer_{index}"
-            for name, google_name in BLOCK.items():
-                parts[f"Transformer-{index}-{name}"] = google_name.format(block=block)
+            scope_of_layer = f"{scope}/encoder/layer_{index}"
+            parts |= {f"Transformer-{index}-{name}": f"{scope_of_layer}/{google}" for name, (_, google, *_) in block}
     for name, google_name in parts.items():
         for leaf in ("gamma", "beta") if name.endswith("Norm") else ("kernel", "bias"):
             names[f"{name}/{leaf}"] = f"{google_name}/{leaf}"

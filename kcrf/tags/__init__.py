@@ -6,13 +6,4 @@ class, is `(start, end, label)`.
 
 from kcrf.tags.scheme import TagScheme, bio, bioes, bmes, check_tags, classes, tags_to_words, words_to_tags
 
-__all__ = [
-    "bmes",
-    "bio",
-    "bioes",
-    "words_to_tags",
-    "tags_to_words",
-    "check_tags",
-    "TagScheme",
-    "classes",
-]
+__all__ = ["bmes", "bio", "bioes", "words_to_tags", "tags_to_words", "check_tags", "TagScheme", "classes"]

@@ -112,11 +112,11 @@ class Classification(Task):
                 "ones are cut: a larger --max-length learns more"
             )
         numbers = {label: number for number, label in enumerate(data.labels)}
-        targets: list[float]
+        labels = [example.label for example in examples]
         if numbers:
-            targets = [numbers[example.label] for example in examples]
+            targets: list[float] = [numbers[label] for label in labels]
         else:
-            targets = [(float(example.label) - facts.mean) / facts.deviation for example in examples]
+            targets = [(float(label) - facts.mean) / facts.deviation for label in labels]
         return [(r.windows[0].inputs, target) for r, target in zip(readings, targets, strict=True)]
 
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
@@ -146,9 +146,7 @@ class Classification(Task):
         check_same_texts("text", *([example.texts for example in part] for part in (gold, predicted)))
         gold_labels, predicted_labels = ([str(example.label) for example in part] for part in (gold, predicted))
         if not labels and have_decimals(gold_labels + predicted_labels):
-            return regression_scores(
-                [float(label) for label in gold_labels], [float(label) for label in predicted_labels]
-            )
+            return regression_scores(*(list(map(float, part)) for part in (gold_labels, predicted_labels)))
         check_spellings([*gold, *predicted])
         others = sorted_labels({*gold_labels, *predicted_labels} - {*labels})
         return classification_scores(gold_labels, predicted_labels, (*labels, *others))
@@ -233,9 +231,8 @@ def _labels(user: Any, parts: Any) -> DataFacts:
                     f"Received: {example.label!r}"
                 )
     if user.metric == "f" and len(labels) != 2:
-        raise SettingError(
-            "metric", f"needs two labels to be 'f'; here are {_some(labels)}; macro_f takes the mean", "f"
-        )
+        requirement = f"needs two labels to be 'f'; here are {_some(labels)}; macro_f takes the mean"
+        raise SettingError("metric", requirement, "f")
     if user.limit is not None and user.limit < len(labels):
         raise SettingError("limit", f"must be at least {len(labels)}, a text of each label", user.limit)
     return DataFacts(labels=labels, metric=CLASSIFICATION_METRICS[0])

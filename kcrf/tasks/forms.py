@@ -31,13 +31,10 @@ def _rows(part: Any) -> list[Any]:
     if hasattr(part, "columns") and hasattr(part, "to_dict"):  # of pandas
         rows = part.to_dict("records")
         return _joined_tokens(rows) if rows and isinstance(_first(rows[0], _TOKENS), str) else rows
-    names = {key: _class_names(feature) for key, feature in (getattr(part, "features", None) or {}).items()}
+    features = getattr(part, "features", None) or {}  # of Hugging Face: a `ClassLabel`, or a list of them
+    kinds = {key: getattr(feature, "feature", None) or feature for key, feature in features.items()}
+    names = {key: getattr(kind, "names", None) for key, kind in kinds.items()}
     return [_with_names(row, names) if names else row for row in part]
-
-
-def _class_names(feature: Any) -> list[str] | None:
-    """The names of a `ClassLabel` of Hugging Face's datasets, or of a list of them."""
-    return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
 
 
 def _with_names(row: Mapping[str, Any], names: Mapping[str, list[str] | None]) -> dict[str, Any]:
@@ -85,10 +82,10 @@ def _item(task: str, source: str, item: Any) -> Any:
         return _tuple(task, source, (text, spans))
     if task not in ("classify", "cws") and tokens is not None and tags is not None:
         return _tuple(task, source, (list(tokens), list(tags)))
-    needed = {"classify": "text and label", "cws": "words", "ner": "tokens and ner_tags, or text and entities"}.get(
-        task, "tokens and tags"
+    needed = {"classify": "text and label", "cws": "words", "ner": "tokens and ner_tags, or text and entities"}
+    raise ValueError(
+        f"{source}: needs {needed.get(task, 'tokens and tags')}. Received: a dict of {', '.join(map(str, item))}"
     )
-    raise ValueError(f"{source}: needs {needed}. Received: a dict of {', '.join(map(str, item))}")
 
 
 def _tuple(task: str, source: str, item: Any) -> Any:
@@ -98,7 +95,9 @@ def _tuple(task: str, source: str, item: Any) -> Any:
         return item
     first, second = item
     if task == "ner" and isinstance(first, str):
-        return Sentence(first, sorted(map(_span, second)))
+        members = ("start", "end", "label")
+        spans = [[span[name] for name in members] if isinstance(span, Mapping) else span for span in second]
+        return Sentence(first, sorted((start, end, label) for start, end, label in spans))
     if isinstance(first, str) or len(first) == 2 and isinstance(first, tuple):  # two words, or two (token, tag)
         return item
     if len(first) != len(second):
@@ -109,13 +108,6 @@ def _tuple(task: str, source: str, item: Any) -> Any:
             f"Received: numbers, such as {second[0]!r}"
         )
     return (list(first), list(second)) if task == "ner" else list(zip(first, second, strict=True))
-
-
-def _span(span: Any) -> tuple[int, int, str]:
-    if isinstance(span, Mapping):
-        return span["start"], span["end"], span["label"]
-    start, end, label = span
-    return start, end, label
 
 
 def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:

@@ -43,7 +43,11 @@ class Segmentation(Task):
             return super().check(name, items)
         sentences = []
         for standard, part in items.items():
-            _check_name(standard)
+            if not isinstance(standard, str) or not _NAME.fullmatch(standard):  # a part of names of files and layers
+                raise ValueError(
+                    "The name of a standard needs 1 to 64 Latin letters, digits, `_`, `.` or `-`, and begins with a "
+                    f"letter or digit. Received: {standard!r}"
+                )
             checked = super().check(f"{name}[{standard!r}]", part)
             sentences += [replace(sentence, standard=standard) for sentence in checked]
         return sentences
@@ -90,9 +94,6 @@ class Segmentation(Task):
         standards = config.data.standards
         return (f" of the standards {', '.join(standards)}" if standards else "") + learned, head
 
-    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
-        return [Sentence("".join(text.split()), []) for text in texts]
-
     def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
         read = read_segmented if is_gold else read_predicted_words
         return read(path, options.get("strip_tags", False))
@@ -109,12 +110,3 @@ class Segmentation(Task):
             return segmentation_scores(gold, predicted, words)
         except TextMismatch as error:
             raise MismatchError(str(error), error.line) from None
-
-
-def _check_name(standard: Any) -> None:
-    """Raises ValueError unless the name of a standard can be part of the names of files and layers."""
-    if not isinstance(standard, str) or not _NAME.fullmatch(standard):
-        raise ValueError(
-            "The name of a standard needs 1 to 64 Latin letters, digits, `_`, `.` or `-`, and begins with a letter or "
-            f"digit. Received: {standard!r}"
-        )

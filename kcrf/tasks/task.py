@@ -78,9 +78,9 @@ class Task(ABC):
         """The scores of predictions, with the keys of a function of `kcrf.metrics`. Raises MismatchError if the texts
         of gold and prediction differ. `words` are the in-vocabulary words."""
 
-    @abstractmethod
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
         """Converts unlabeled texts to items without labels."""
+        return [Sentence("".join(text.split()), []) for text in texts]
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The text, or the pair of texts, in a line of a file of unlabeled text."""

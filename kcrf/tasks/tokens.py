@@ -56,9 +56,8 @@ class TokenTagging(Task):
         return read_scored_tags(path, options, is_gold)
 
     def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
-        check_same_texts(
-            "sentence", *([" ".join(words_of(sentence)) for sentence in part] for part in (gold, predicted))
-        )
+        texts = ([" ".join(words_of(sentence)) for sentence in part] for part in (gold, predicted))
+        check_same_texts("sentence", *texts)
         gold_tags, predicted_tags = (list(map(tags_of_tokens, part)) for part in (gold, predicted))
         return token_scores(list(map(words_of, gold)), gold_tags, predicted_tags, words)
 
@@ -88,11 +87,7 @@ def words_of(sentence: Sentence) -> list[str]:
 
 
 def sentence_of_tokens(line: str) -> Sentence:
-    """The `Sentence` of a line of tokens with white space between them.
-
-    >>> sentence_of_tokens("Kim slept").tokens
-    [(0, 3), (4, 9)]
-    """
+    """The `Sentence` of a line of tokens with white space between them."""
     return Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)])
 
 

@@ -7,7 +7,6 @@ from kcrf.corpora import Sentence, read_tagged
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
 from kcrf.metrics import tagged_word_scores
 from kcrf.tasks.errors import check_same_texts
-from kcrf.tasks.forms import items_of
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
 from kcrf.tasks.tokens import checked_pairs, classes_of, read_scored_tags, words_of
 
@@ -28,10 +27,10 @@ class WordsWithClasses(Task):
         return [sentence for sentence in sentences if sentence.text]
 
     def check(self, name: str, items: Any) -> Items:
-        items = items_of(self.name, name, items)
-        sentences = [self.as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
+        sentences = super().check(name, items)
         if not any(sentence.spans for sentence in sentences):
-            raise ValueError(f"`{name}` needs at least one word whose class is known. Received: {len(items)} sentences")
+            received = f"{len(sentences)} sentences"
+            raise ValueError(f"`{name}` needs at least one word whose class is known. Received: {received}")
         return sentences
 
     def as_sentence(self, source: str, item: Any) -> Sentence:
@@ -46,9 +45,6 @@ class WordsWithClasses(Task):
         if any(gap.strip() for gap in gaps) or not is_labeled or not {span[:2] for span in spans} <= words:
             raise ValueError(f"{source}: needs words that cover the text, each with its class. Received: {item}"[:240])
         return _without_spaces(Sentence(item.text, item.spans, tokens, item.unknown))
-
-    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
-        return [Sentence("".join(text.split()), []) for text in texts]
 
     def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
         return DataFacts(types=classes_of(user, parts, "classes"), metric="joint_f")

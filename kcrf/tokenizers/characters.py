@@ -1,6 +1,7 @@
 """The classes of characters in BERT's tokenizer, and the pieces of words."""
 
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 
 from kcrf.extras import needs_extra
 
-WORD, ALONE, SPACE, DROPPED = range(1, 5)  # the classes; 0 means not looked up yet
+WORD, ALONE, SPACE, DROPPED = range(1, 5)  # the classes
 START, END = 0x110000, 0x110001  # code points that Unicode does not use stand for the start and the end token
 
 CJK_RANGES = (
@@ -44,14 +45,29 @@ def is_control(ch):
     return unicodedata.category(ch) in ("Cc", "Cf")
 
 
+class TableByCodePoint:
+    """A positive number for each code point, computed when the code point first occurs."""
+
+    def __init__(self, number_of: Callable[[str], int], dtype: str) -> None:
+        self._number_of, self.numbers = number_of, np.zeros(END + 1, dtype)
+
+    def __call__(self, codes: np.ndarray) -> np.ndarray:
+        numbers = self.numbers[codes]
+        if not numbers.all():
+            new = np.unique(codes[numbers == 0])
+            self.numbers[new] = [self._number_of(chr(code)) for code in new.tolist()]
+            numbers = self.numbers[codes]
+        return numbers
+
+
 class CharacterClasses:
     """The classes of characters; `character_classes` returns one for each pair of settings."""
 
     def __init__(self, strip_accents: bool, split_chinese: bool) -> None:
         self._strip_accents = strip_accents
         self._split_chinese = split_chinese
-        self._table = np.zeros(END + 1, np.uint8)  # by code point
-        self._table[START:] = ALONE
+        self.of_codes = TableByCodePoint(self.of, "uint8")
+        self.of_codes.numbers[START:] = ALONE
         self.spaced = _Spaced(self.of)
 
     def of(self, char: str) -> int:
@@ -66,15 +82,6 @@ class CharacterClasses:
     def is_dropped_mark(self, char: str) -> bool:
         """Whether a character is an accent that is dropped."""
         return self._strip_accents and unicodedata.category(char) == "Mn"
-
-    def of_codes(self, codes: np.ndarray) -> np.ndarray:
-        """The classes of an array of code points. Each code point is classified once and then looked up."""
-        classes = self._table[codes]
-        if classes.all():
-            return classes
-        for code in set(codes[classes == 0].tolist()):
-            self._table[code] = self.of(chr(code))
-        return self._table[codes]
 
 
 class WordStarts(NamedTuple):
@@ -170,8 +177,7 @@ class WordPieces:
     def __setstate__(self, state):
         self._model, self._id_of = state
         self._split_words = {}
-        # By code point: the id of the character, plus 1; 0 means not looked up yet.
-        self._lone_ids = np.zeros(END + 1, np.int32)
+        self.lone_ids = TableByCodePoint(lambda char: self.of([char])[0][1][0] + 1, "int32")  # of characters, plus 1
 
     def tokens(self, word):
         """The tokens of a word; the word itself where the vocabulary lacks it."""
@@ -194,10 +200,6 @@ class WordPieces:
         pieces = self._split_words[word] = (tokens, [self._id_of(token) for token in tokens], lengths)
         return pieces
 
-    def set_id(self, code, number):
-        """Sets the id of a code point: of one that Unicode does not use, for the start or the end token."""
-        self._lone_ids[code] = number + 1
-
     def tokenize(self, codes, classes):
         """Tokenizes an array of code points, given their classes (see `kcrf.tokenizers.characters`)."""
         kept, starts, in_word = word_starts(classes)
@@ -207,19 +209,11 @@ class WordPieces:
         counts = np.ones(len(starts), np.int64)
         counts[is_word] = [len(tokens) for tokens, _, _ in pieces]
         of_word = np.flatnonzero(np.repeat(is_word, counts))
-        ids = np.repeat(self._ids_of_characters(codes[kept[starts]], ~is_word), counts)
+        lone_ids = np.zeros(len(starts), np.int32)
+        lone_ids[~is_word] = self.lone_ids(codes[kept[starts[~is_word]]]) - 1
+        ids = np.repeat(lone_ids, counts)
         ids[of_word] = list(chain.from_iterable(numbers for _, numbers, _ in pieces))
         lengths = np.ones(len(ids), np.int64)
         lengths[of_word] = list(chain.from_iterable(sizes for _, _, sizes in pieces))
         ends = np.cumsum(lengths)
         return ids, np.array([kept[ends - lengths], kept[ends - 1] + 1]).T
-
-    def _ids_of_characters(self, codes, alone):
-        """The ids of the characters that are words of their own; undefined for the others."""
-        ids = self._lone_ids[codes]
-        unknown = codes[(ids == 0) & alone]
-        if len(unknown):
-            for code in set(unknown.tolist()):
-                self._lone_ids[code] = self.of([chr(code)])[0][1][0] + 1
-            ids = self._lone_ids[codes]
-        return ids - 1

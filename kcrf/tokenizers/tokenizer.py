@@ -267,7 +267,7 @@ class Tokenizer:
         for places, token, code in ((ends - lengths - 1, self._token_start, START), (ends, self._token_end, END)):
             if token is not None:
                 codes[places] = code
-                self._pieces.set_id(code, self.token_to_id(token))
+                self._pieces.lone_ids.numbers[code] = self.token_to_id(token) + 1
         ids, offsets = self._pieces.tokenize(codes, self._classes.of_codes(codes))
         stops = np.searchsorted(offsets[:, 1], ends + 1, side="right")
         starts = np.zeros_like(stops)

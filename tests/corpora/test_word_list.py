@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcrf.corpora.dictionary import read_user_dictionary, read_word_list
+from kcrf.corpora.dictionary import read_user_dictionary
 
 BACKENDS = ["torch"]
 
@@ -10,7 +10,8 @@ BACKENDS = ["torch"]
 def test_words_with_counts_and_word_classes(tmp_path):
     path = tmp_path / "words.txt"
     path.write_bytes("\ufeff云计算 5 n\r\n\r\n石墨烯\r\n3D打印\tn\r\n云计算 7\r\n".encode())
-    assert read_word_list(path) == {"云计算": 7, "石墨烯": None, "3D打印": None}
+    expected = {"云计算": (7, None), "石墨烯": (None, None), "3D打印": (None, "n")}
+    assert read_user_dictionary(path) == expected
     path.write_text("云计算 5 n\n石墨烯 v\n3D打印 3\n天\n", encoding="utf-8")
     expected = {"云计算": (5, "n"), "石墨烯": (None, "v"), "3D打印": (3, None), "天": (None, None)}
     assert read_user_dictionary(path) == expected
@@ -29,7 +30,7 @@ def test_other_lines_are_refused(tmp_path, text, message):
     path = tmp_path / "words.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message) as error:
-        read_word_list(path)
+        read_user_dictionary(path)
     assert str(path) in str(error.value)
 
 
