@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import JIT_PAYS_FOR_INFERENCE, TensorLike, keras, ops, path_of
+from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
 from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
@@ -100,7 +100,9 @@ class CRFMonitor(keras.callbacks.Callback):
         self._inputs = _first_sentences(inputs)
         if not all(len(part) for part in flat(self._inputs)):
             raise ValueError("`data` needs at least one sentence. Received: none")
-        self._tags = None if tags is None else _tags(tags)
+        self._tags = None if tags is None else _array(tags)[:MOST_SENTENCES]
+        if self._tags is not None and self._tags.ndim != 2:
+            raise ValueError(f"`data` needs tags of shape (sentences, time). Received: shape={self._tags.shape}")
         self._layer, self._scheme = layer, scheme or getattr(layer, "constraints", None)
         self._csv, self._heat_maps = (Path(path) if path else None for path in (csv, heat_maps))
         self._verbose = verbose
@@ -212,7 +214,12 @@ class CRFMonitor(keras.callbacks.Callback):
     def _write(self, record: dict[str, Any]) -> None:
         name = f"epoch-{record['epoch']:03}.png"
         if self._csv:
-            self._write_csv(self._csv)
+            text = io.StringIO(newline="")
+            writer = csv_files.DictWriter(text, self.history[0])
+            writer.writeheader()
+            writer.writerows(self.history)
+            self._csv.parent.mkdir(parents=True, exist_ok=True)
+            write_aside(self._csv, lambda aside: aside.write_bytes(text.getvalue().encode("utf-8")))
         if not (self._heat_maps or self._board):
             return
         picture = io.BytesIO()
@@ -222,14 +229,6 @@ class CRFMonitor(keras.callbacks.Callback):
             write_aside(self._heat_maps / name, lambda path: path.write_bytes(picture.getvalue()))
         if self._board:
             self._board.write(record, picture.getvalue())
-
-    def _write_csv(self, path: Path) -> None:
-        text = io.StringIO(newline="")
-        writer = csv_files.DictWriter(text, self.history[0])
-        writer.writeheader()
-        writer.writerows(self.history)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_aside(path, lambda aside: aside.write_bytes(text.getvalue().encode("utf-8")))
 
 
 def _first_sentences(inputs: Any) -> Any:
@@ -275,13 +274,6 @@ def _check_is_trained(model: Any, layer: Any) -> None:
         raise ValueError(
             f"`CRFMonitor` needs a layer of the model that is trained. Received: `{layer.name}`, which is not in it"
         )
-
-
-def _tags(tags: TensorLike) -> Any:
-    tags = _array(tags)[:MOST_SENTENCES]
-    if tags.ndim != 2:
-        raise ValueError(f"`data` needs tags of shape (sentences, time). Received: shape={tags.shape}")
-    return tags
 
 
 def _model_of_emissions(model: Any, layer: Any) -> Any:

@@ -16,7 +16,7 @@ from kcrf.corpora.sentences import for_each_standard, known_runs, outside_spans
 from kcrf.corpora.splits import NearDuplicates, trigrams
 from kcrf.corpora.tables import iterate_texts
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
-from kcrf.corpora.word_classes import class_sign, split_class, without_class, without_identifiers
+from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
 from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_mean, bootstrap_scores, f1_of_counts, span_counts
 from kcrf.readers import CharacterReader, Vocabulary, WordReader, WordVocabulary
 from kcrf.readers.code_points import character_type, code_points, types_of_characters
@@ -84,7 +84,6 @@ EXAMPLES = [
     (tagged_lines(["Kim", "slept"], ["PROPN", "VERB"]), ["Kim\tPROPN", "slept\tVERB", ""]),
     ([class_sign(["今天_t", "天气_n", "好_a"]), class_sign(["snake_case", "is", "a", "name"])], [("_", 3), (None, 0)]),
     ([without_class(x) for x in ("充满/v", "[中国/ns", "人民/n]nt", "好")], ["充满", "中国", "人民", "好"]),
-    (split_class("1/2/m", "/"), ("1/2", "m")),
     (without_identifiers("pfr.txt", PFR)[0], ["迈向/v", "充满/v"]),
     (
         [character_type(c) for c in "国三7Ａの。∶％"],

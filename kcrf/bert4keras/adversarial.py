@@ -151,18 +151,6 @@ def _updating_by(optimizer: Any, name: str, update: Any) -> Iterator[Any]:
             setattr(optimizer, name, outer)
 
 
-def _step_at(model: Any, add: Any, addition: Any, step: Any, data: Any) -> Any:
-    """A step of the optimizer with the gradients at moved embeddings; what it keeps, as averages, is not moved."""
-    with _moved(add, addition) as end_move:
-
-        def update(apply: Any, *args: Any, **kwargs: Any) -> Any:
-            end_move()
-            return apply(*args, **kwargs)
-
-        with _updating_by(model.optimizer, "apply", update):
-            return step(data)
-
-
 def _loss(model: Any, data: Any) -> Any:
     x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
     return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, training=True)
@@ -190,18 +178,18 @@ def _step_in_place(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
     def predict(x: Any) -> Any:
         return ops.stop_gradient(model(x, training=False))
 
-    def normal(shape: Any) -> Any:
-        if backend_name() == "tensorflow":
-            import tensorflow as tf
-
-            return tf.random.normal(shape)
-        import torch
-
-        return torch.randn(shape, device=variable.value.device)
+    normal = partial(keras.random.normal, seed=keras.random.SeedGenerator())
 
     def train_step(data: Any) -> Any:
         data, addition = prepare(data, predict, gradient, normal)
-        return _step_at(model, add, addition, step, data)
+        with _moved(add, addition) as end_move:  # before the optimizer updates: its averages are not moved
+
+            def update(apply: Any, *args: Any, **kwargs: Any) -> Any:
+                end_move()
+                return apply(*args, **kwargs)
+
+            with _updating_by(model.optimizer, "apply", update):
+                return step(data)
 
     return train_step
 
@@ -234,7 +222,7 @@ def _step_on_jax(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
         data, addition = prepare(data, predict, gradient, normal)
         moved = _with(trained, index, trained[index] + addition)
 
-        def update(apply: Any, optimizer_variables: Any, gradients: Any, values: Any) -> Any:  # as in `_step_at`
+        def update(apply: Any, optimizer_variables: Any, gradients: Any, values: Any) -> Any:  # as in `_step_in_place`
             return apply(optimizer_variables, gradients, _with(values, index, trained[index]))
 
         with _updating_by(model.optimizer, "stateless_apply", update):

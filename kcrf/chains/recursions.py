@@ -146,7 +146,8 @@ class Counts(NamedTuple):
     log_z: float  # the sum over all sequences
     marginals: np.ndarray  # (positions, tags), the posterior probability of every tag
     steps: np.ndarray  # (tags, tags), how often each transition is expected in all sequences
-    onward: np.ndarray | None  # (positions, tags), the emission score plus log beta, up to a constant of each position
+    # (positions, tags), the emission score plus log beta, up to a constant of each position
+    onward: np.ndarray | None = None
 
 
 def expected_counts(
@@ -163,7 +164,7 @@ def expected_counts(
     marginals = np.zeros(emissions.shape, scores.dtype)
     marginals[packing.index] = posterior.T
     if onward is None:
-        return Counts(log_z, marginals, steps, None)
+        return Counts(log_z, marginals, steps)
     onwards = np.full(emissions.shape, FORBIDDEN, scores.dtype)
     onwards[packing.index] = np.maximum(onward, FORBIDDEN).T
     return Counts(log_z, marginals, steps, onwards)

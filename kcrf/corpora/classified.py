@@ -238,10 +238,13 @@ def _columns(
 def _rows_of_json(
     path: FilePath, objects: Sequence[tuple[int, dict[str, Any]]], fields: Sequence[str] | None
 ) -> Iterator[tuple[Any, ...]]:
-    """Yields `(line number, text[, second text], label)`."""
+    """Yields `(line number, text[, second text], label)`; a second text that is null is none."""
     for number, item in objects:
         check_members(path, number, item, fields or ())
-        *texts, label = (item[name] for name in fields or _members(path, number, item))
+        members = [name for name, value in item.items() if value is not None or name.lower() not in TEXT_B_NAMES]
+        is_pair = usual_columns(members, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
+        kinds = (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES) if is_pair else (TEXT_NAMES, LABEL_NAMES)
+        *texts, label = (item[name] for name in fields or usual_members(path, number, members, kinds))
         is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
             raise ValueError(
@@ -263,14 +266,6 @@ def _rows_of_export(path: object, texts: Sequence[Annotated]) -> Iterator[tuple[
             raise ValueError(f"{path}:{text.number}: needs one label. Received: {', '.join(text.labels)}")
         second = [] if text.text_b is None else [text.text_b]
         yield text.number, text.text, *second, text.labels[0]
-
-
-def _members(path: object, number: int, item: dict[str, Any]) -> list[str]:
-    """The names of text, second text and label in a JSON object; a second text that is null is none."""
-    names = [name for name, value in item.items() if value is not None or name.lower() not in TEXT_B_NAMES]
-    is_pair = usual_columns(names, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
-    kinds = (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES) if is_pair else (TEXT_NAMES, LABEL_NAMES)
-    return usual_members(path, number, names, kinds)
 
 
 # -- labels: whether they are numbers, and their order

@@ -114,21 +114,16 @@ def _download_file(url: str, path: Path, digest: str) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         partial = Path(folder) / path.name
         try:
-            _write_stream(url, partial)
+            with urllib.request.urlopen(url, timeout=_TIMEOUT) as source, open(partial, "wb") as target:
+                total = source.length  # None where the server does not send it
+                while chunk := source.read(_CHUNK):
+                    target.write(chunk)
+                if total is not None and target.tell() < total:
+                    raise ConnectionError(f"{target.tell()} of {total} bytes")
         except (HTTPException, URLError, ConnectionError, TimeoutError) as error:
             raise ConnectionError(f"{url}: could not be downloaded. Received: {error}") from None
         _check_digest(url, partial, digest)
         os.replace(partial, path)
-
-
-def _write_stream(url: str, path: Path) -> None:
-    """Writes the content of an address to a file, chunk by chunk."""
-    with urllib.request.urlopen(url, timeout=_TIMEOUT) as source, open(path, "wb") as target:
-        total = source.length  # None where the server does not send it
-        while chunk := source.read(_CHUNK):
-            target.write(chunk)
-        if total is not None and target.tell() < total:
-            raise ConnectionError(f"{target.tell()} of {total} bytes")
 
 
 def _check_digest(where: object, path: Path, digest: str) -> None:

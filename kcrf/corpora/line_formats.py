@@ -13,7 +13,7 @@ from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
 from kcrf.corpora.tables import separator_of, table_cells
-from kcrf.corpora.word_classes import class_sign, split_class
+from kcrf.corpora.word_classes import class_sign
 
 LINE_FORMATS: list[Format] = []  # the first one that recognizes a file reads it
 
@@ -234,7 +234,7 @@ def _pairs_of_words(source: Source) -> Iterator[tuple[int, list[tuple[str, str]]
     sign, count = class_sign(words)
     if sign is not None and sign not in "(（" and count == len(words):
         for number, line in enumerate(source.lines, 1):
-            if pairs := [split_class(word, sign) for word in line.split()]:
+            if pairs := [word.rpartition(sign)[::2] for word in line.split()]:  # 1/2 and m of 1/2/m
                 yield number, pairs
 
 

@@ -33,8 +33,7 @@ _PACKED = {  # what it is, the command that unpacks a file, and a stream
     b"(\xb5/\xfd": ("a zstd file", "unzstd", "unzstd"),
 }
 _WIDE = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
-_EVEN_NULS = re.compile(rb"(?:\x00[^\x00]){4}")
-_ODD_NULS = re.compile(rb"(?:[^\x00]\x00){4}")
+_NULS = {"UTF-16LE": re.compile(rb"(?:[^\x00]\x00){4}"), "UTF-16BE": re.compile(rb"(?:\x00[^\x00]){4}")}
 # What nearly all characters of a text in the encoding are: its more frequent half, and its punctuation.
 _USUAL = {
     "GB18030": re.compile(rb"[\xb0-\xd7\xa1-\xa3][\xa1-\xfe]"),
@@ -132,10 +131,7 @@ def check_is_text(name: object, begin: bytes) -> None:
                 f"{name}: needs UTF-8 text. Received: {kind}; {_advice(name, command, stream_command)} unpacks it"
             )
     wide = next((encoding for mark, encoding in _WIDE.items() if begin.startswith(mark)), None)
-    if wide is None and _ODD_NULS.match(begin):
-        wide = "UTF-16LE"
-    if wide is None and _EVEN_NULS.match(begin):
-        wide = "UTF-16BE"
+    wide = wide or next((encoding for encoding, nuls in _NULS.items() if nuls.match(begin)), None)
     if wide is not None:
         raise ValueError(f"{name}: needs UTF-8 text. Received: {wide}; {_conversion(name, wide)}")
 
@@ -145,8 +141,7 @@ def encoding_hint(name: object, line: bytes) -> str:
     if b"\x00" in line:
         wide = _wide_encoding(line.removesuffix(b"\n"))
         return f"; it looks like {wide}: {_conversion(name, wide)}" if wide else ""
-    characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
-    usual = {encoding: _usual(encoding, line) / max(1, len(characters)) for encoding in _USUAL}
+    usual = {encoding: _usual(encoding, line) for encoding in _USUAL}
     best = max(usual, key=lambda encoding: usual[encoding])
     if usual[best] < _LEAST:
         best = "WINDOWS-1252" if _is_western(line) else ""
@@ -174,14 +169,14 @@ def _advice(name: object, command: str, stream_command: str, target: str = "") -
     return f"`{command} {shlex.quote(str(name))}{target}`"
 
 
-def _usual(encoding: str, line: bytes) -> int:
-    """How many characters of a line are usual ones of an encoding; 0 if the line cannot be decoded."""
+def _usual(encoding: str, line: bytes) -> float:
+    """The fraction of the characters of a line that are usual in an encoding; 0 if the line cannot be decoded."""
     try:
         line.decode(encoding)
     except UnicodeDecodeError:
         return 0
     characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
-    return sum(_USUAL[encoding].fullmatch(part) is not None for part in characters)
+    return sum(_USUAL[encoding].fullmatch(part) is not None for part in characters) / max(1, len(characters))
 
 
 def _is_western(line: bytes) -> bool:

@@ -45,18 +45,11 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     split = without_identifiers(path, [line.split() for line in lines])
     sentences = [words for words in split if words]
     if not sentences:
-        raise ValueError(
-            f"{path}: needs at least one line of words separated by spaces. Received: a file without words"
-        )
+        raise _refusal(path, "a file without words", "at least one line of words separated by spaces")
     if all(_is_entity_line(words) for words in sentences):
-        raise ValueError(
-            f"{path}: needs one sentence of words per line. Received: what looks like entities, which --task ner and "
-            "`kcrf.corpora.read_entities` read"
-        )
+        raise _refusal(path, "what looks like entities, which --task ner and `kcrf.corpora.read_entities` read")
     if len(sentences) > 1 and all(len(words) == 2 and words[1] in "BMESIO" for words in sentences):
-        raise ValueError(
-            f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
-        )
+        raise _refusal(path, "what looks like a character and its tag per line")
     _check_not_labels(path, [line.split("\t") for line in lines if line.strip()], not all(split[:-1]))
     _check_not_columns(path, lines)
     if strip_tags:
@@ -83,15 +76,16 @@ def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) ->
     return sentences
 
 
+def _refusal(where: object, received: str, needed: str = "one sentence of words per line") -> ValueError:
+    return ValueError(f"{where}: needs {needed}. Received: {received}")
+
+
 def _words_of(path: FilePath, items: Sequence[Item]) -> list[list[str]]:
     """The words of JSON objects, or of texts in which each word is a span."""
     sentences = [tokens_of(path, item) if isinstance(item, Annotated) else item for item in items]
     for number, words, _ in sentences:
         if not all(word and not re.search(r"\s", word) for word in words):
-            raise ValueError(
-                f"{path}:{number}: needs one sentence of words per line. Received: words that are empty or contain "
-                f"white space, {words}"
-            )
+            raise _refusal(f"{path}:{number}", f"words that are empty or contain white space, {words}")
     return [sentence.tokens for sentence in sentences]
 
 
@@ -99,15 +93,11 @@ def _check_not_labels(path: object, rows: Sequence[Sequence[str]], has_empty_lin
     """Refuses texts with labels, and tokens with tags, in columns between tabs."""
     labels = {cells[-1] for cells in rows}
     if all(len(cells) in (2, 3) for cells in rows) and len(rows) >= _MANY and len(labels) <= len(rows) / 5:
-        content, task, reader = (
-            ("a token and its tag per line", "pos", "tagged")
-            if has_empty_lines
-            else ("texts with a label each", "classify", "classified")
-        )
-        raise ValueError(
-            f"{path}: needs one sentence of words per line. Received: what looks like {content} "
-            f"({', '.join(sorted(labels)[:3])}), which --task {task} and `kcrf.corpora.read_{reader}` read"
-        )
+        content, readers = "texts with a label each", "--task classify and `kcrf.corpora.read_classified`"
+        if has_empty_lines:
+            content, readers = "a token and its tag per line", "--task pos and `kcrf.corpora.read_tagged`"
+        shown = ", ".join(sorted(labels)[:3])
+        raise _refusal(path, f"what looks like {content} ({shown}), which {readers} read")
 
 
 def _check_not_columns(path: object, lines: Sequence[str]) -> None:
@@ -120,10 +110,8 @@ def _check_not_columns(path: object, lines: Sequence[str]) -> None:
         return
     tags = next((column for column in columns if _are_tags(column)), None)
     if tags is not None:
-        raise ValueError(
-            f"{path}: needs one sentence of words per line. Received: what looks like {width} columns, a token on each "
-            f"line ({', '.join(sorted(set(tags))[:3])}), which --task ner and --task pos read"
-        )
+        shown = f"{width} columns, a token on each line ({', '.join(sorted(set(tags))[:3])})"
+        raise _refusal(path, f"what looks like {shown}, which --task ner and --task pos read")
 
 
 def _are_tags(column: Sequence[str]) -> bool:
@@ -144,10 +132,8 @@ def _check_no_classes(path: object, lines: Sequence[Sequence[str]], words: Seque
     if sign is None:
         return
     number, first = next((number, line) for number, line in enumerate(lines, 1) if line)
-    raise ValueError(
-        f"{path}:{number}: needs words without their classes; `strip_tags=True` removes them, and "
-        f"--task cws-pos learns them. Received: {' '.join(first[:3])}, and so {count} of {len(words)} words"
-    )
+    needed = "words without their classes; `strip_tags=True` removes them, and --task cws-pos learns them"
+    raise _refusal(f"{path}:{number}", f"{' '.join(first[:3])}, and so {count} of {len(words)} words", needed)
 
 
 _MOST = 0.9  # fraction of the lines
@@ -170,17 +156,14 @@ def check_segmented(path: object, lines: Sequence[Sequence[str]]) -> None:
     number, words = unsegmented[0] if unsegmented else numbered[0]
     sign = sign or _sign_in_words([words for _, words in unsegmented])
     if sign:
-        raise ValueError(
-            f"{path}:{number}: needs words separated by spaces. Received: words separated by {sign!r}, as in "
-            f"{' '.join(words)[:20]!r}; replace it by a space"
-        )
+        received = f"words separated by {sign!r}, as in {' '.join(words)[:20]!r}; replace it by a space"
+        raise _refusal(f"{path}:{number}", received, "words separated by spaces")
     single = [words[0] for _, words in numbered if len(words) == 1]
     if len(single) >= _MOST * len(numbered) and sum(map(len, single)) <= _LONGEST_MEAN * len(single):
-        raise ValueError(f"{path}: needs a sentence of words per line. Received: one word on nearly every line")
-    raise ValueError(
-        f"{path}:{number}: needs words separated by spaces. Received: text that is not segmented in "
-        f"{len(unsegmented):,} of {len(numbered):,} lines, as {max(words, key=len)[:20]!r}; `kcrf segment` segments it"
-    )
+        raise _refusal(path, "one word on nearly every line", "a sentence of words per line")
+    received = f"text that is not segmented in {len(unsegmented):,} of {len(numbered):,} lines, as "
+    received += f"{max(words, key=len)[:20]!r}; `kcrf segment` segments it"
+    raise _refusal(f"{path}:{number}", received, "words separated by spaces")
 
 
 def _check_not_characters(path: object, lines: Sequence[Line]) -> None:
@@ -188,10 +171,8 @@ def _check_not_characters(path: object, lines: Sequence[Line]) -> None:
     words = [word for _, words in lines for word in words if CJK.match(word)]
     if len(words) >= _MANY_WORDS and sum(len(word) > 1 for word in words) <= _FEW_LONG * len(words):
         number, longest = max(lines, key=lambda line: len(line[1]))
-        raise ValueError(
-            f"{path}:{number}: needs words separated by spaces. Received: characters separated by spaces, as in "
-            f"{' '.join(longest)[:20]!r}"
-        )
+        received = f"characters separated by spaces, as in {' '.join(longest)[:20]!r}"
+        raise _refusal(f"{path}:{number}", received, "words separated by spaces")
 
 
 def _sign_at_words(lines: Iterable[Sequence[str]]) -> str | None:

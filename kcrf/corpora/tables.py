@@ -109,7 +109,8 @@ def _columns_by_name(
 def _of_json(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
         if line.strip():
-            item = json_object(name, number, line, fields or ())
+            item = parse_json(f"{name}:{number}", line)
+            check_members(name, number, item, fields or ())
             members = fields or usual_members(name, number, list(item), (TEXT_NAMES, TEXT_B_NAMES)[:count])
             texts = [item[member] for member in members]
             if not all(isinstance(text, str) for text in texts):
@@ -191,13 +192,6 @@ def usual_members(path: object, number: int, names: Sequence[str], kinds: Sequen
         received = ", ".join(names)
         raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}, or `fields`. Received: {received}")
     return [names[column] for column in numbers if column is not None]
-
-
-def json_object(path: object, number: int, line: str, names: Iterable[str]) -> dict[str, Any]:
-    """The JSON object on a line, which must have these members."""
-    item = parse_json(f"{path}:{number}", line)
-    check_members(path, number, item, names)
-    return item
 
 
 def check_members(path: object, number: int, item: Mapping[str, Any], names: Iterable[str]) -> None:

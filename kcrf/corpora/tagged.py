@@ -194,12 +194,7 @@ def _word_and_class(word: str, sign: str) -> tuple[str, ...] | None:
     if sign in ("(", "（"):
         match = _BRACKETED.fullmatch(word)
         return match and match.groups()
-    word, _, tag = _without_end_of_compound(word, sign).rpartition(sign)
+    end = _END_OF_COMPOUND.search(word)  # of 人民/n]nt and 人民/n]/nt; ]/w is a bracket in the text
+    word, _, tag = (word[: end.start()] if end and sign in word[: end.start()] else word).rpartition(sign)
     is_begin = word[:1] == "[" and len(word) > 1 and "]" not in word  # [中国/ns begins a compound, [笑哭]/e is a word
     return (word[is_begin:], tag) if word and tag else None
-
-
-def _without_end_of_compound(word: str, sign: str) -> str:
-    """人民/n]nt and 人民/n]/nt without what follows the bracket; ]/w, a bracket in the text, as it is."""
-    end = _END_OF_COMPOUND.search(word)
-    return word[: end.start()] if end and sign in word[: end.start()] else word

@@ -34,12 +34,6 @@ def without_class(word: str) -> str:
     return match["word"] if match else word
 
 
-def split_class(word: str, sign: str) -> tuple[str, str]:
-    """The word and its class after the last sign: 1/2 and m of 1/2/m."""
-    before, _, label = word.rpartition(sign)
-    return before, label
-
-
 def check_word_classes(path: object, words: Sequence[str], classes: Sequence[str]) -> None:
     """Refuses probabilities in place of classes, and words that have two classes each."""
     if classes and all(map(_PROBABILITY.fullmatch, classes)):

@@ -246,7 +246,7 @@ def log_likelihood(model: LinearModel, batch: LinearBatch, temperature: float = 
     return gold.log_z - counts.log_z
 
 
-def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> tuple[Counts, "_Target"]:
+def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> tuple[Counts, Counts]:
     """The `Counts` of a batch under a model, and of its targets. The gradient is their difference."""
     transitions = model.constrained_transitions() / temperature
     table = model.scores[batch.buckets] / np.float32(temperature)  # (features, tags)
@@ -261,24 +261,16 @@ def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) ->
     score = (possible * soft.marginals).sum() + (np.maximum(transitions, IS_FORBIDDEN) * soft.steps).sum()
     log_z = (1 - weight) * gold.log_z + weight * score
     marginals = (1 - weight) * gold.marginals + weight * soft.marginals
-    return counts, _Target(log_z, marginals, (1 - weight) * gold.steps + weight * soft.steps)
+    return counts, Counts(log_z, marginals, (1 - weight) * gold.steps + weight * soft.steps)
 
 
-class _Target(NamedTuple):
-    """The counts given the targets of a batch."""
-
-    log_z: float
-    marginals: np.ndarray
-    steps: np.ndarray
-
-
-def _counts_of_tags(batch: LinearBatch, emissions: np.ndarray, transitions: np.ndarray) -> _Target:
+def _counts_of_tags(batch: LinearBatch, emissions: np.ndarray, transitions: np.ndarray) -> Counts:
     """The counts of a batch given its tags. Unknown tags are marginalized out."""
     tags, after = batch.tags, batch.packing.after
     is_tag = tags[:, None] == np.arange(len(transitions))  # (positions, tags)
     if (tags < 0).any():
         clamped = np.where(is_tag | (tags < 0)[:, None], emissions, FORBIDDEN)
-        return _Target(*expected_counts(clamped, transitions, batch.packing)[:3])
+        return expected_counts(clamped, transitions, batch.packing)
     steps = np.zeros(transitions.shape)
     np.add.at(steps, (tags[after - 1], tags[after]), 1)
-    return _Target(emissions[is_tag].sum() + (steps * transitions).sum(), is_tag, steps)
+    return Counts(emissions[is_tag].sum() + (steps * transitions).sum(), is_tag, steps)

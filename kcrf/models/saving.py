@@ -59,19 +59,15 @@ def save_weights_as_checkpoint(model: Any, filename: str | PathLike[str], prefix
 
 def _google_arrays(model: Any, prefix: str) -> Any:
     """The weights of an encoder under Google's names and in Google's shapes."""
-    variables: dict[str, Any] = variables_by_path(model) | _with_lora(model)
-    arrays = {}
+    variables, arrays = variables_by_path(model), {}
+    for layer in model._flatten_layers():
+        if getattr(layer, "lora_enabled", False):  # whose product is added
+            kind = "kernel" if hasattr(layer, "kernel") else "embeddings"
+            variables[path_of(getattr(layer, f"_{kind}"))] = getattr(layer, kind)
     for path, name in checkpoint_names(encoder_record(model, prefix), variables).items():
         array = ops.convert_to_numpy(variables[path])
         arrays[name] = array.T if name == TRANSPOSED else array
     return arrays
-
-
-def _with_lora(model: Any) -> dict[str, Any]:
-    """The kernels and embeddings of the layers with LoRA, with its product added, by the path of the variable."""
-    layers = [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
-    kinds = [(layer, "kernel" if hasattr(layer, "kernel") else "embeddings") for layer in layers]
-    return {path_of(getattr(layer, f"_{kind}")): getattr(layer, kind) for layer, kind in kinds}
 
 
 def _write_text(path: Any, text: str) -> None:

@@ -41,7 +41,10 @@ def build_bert(model: Any, reader: Any, checkpoint: Any, with_pool: bool = False
     inputs, padding = {tensor.name: tensor for tensor in bert.inputs}, bert.config["pad_token_id"]
     if model.vectors is None or model.vectors_at == "top":
         return Bert(inputs, bert.hidden_states, bert.outputs[0] if with_pool else None, padding)
-    states = [_with_vectors(bert, embed_vectors(inputs, reader.vectors, model.train_vectors))]
+    vectors = embed_vectors(inputs, reader.vectors, model.train_vectors)
+    options = {"use_bias": False, "kernel_initializer": "zeros"}  # so that training starts from the pretrained BERT
+    projected = keras.layers.Dense(bert.hidden_size, name="Vectors-Projection", **options)(vectors)
+    states = [ResidualAdd(name="Vectors-Add")([bert.embedded, projected])]
     for index in range(bert.num_hidden_layers):
         states.append(bert.apply_main_layers(states[-1], index))
     return Bert(inputs, states[1:], bert.apply_pooler(states[-1]) if with_pool else None, padding)
@@ -67,14 +70,6 @@ def _of_transformers(model: Any, config: dict[str, Any], checkpoint: Any, with_p
     names = ["Input-Token", "Input-Segment"][: 1 + (config["type_vocab_size"] > 1)]
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
     return Bert(inputs, encoder(*inputs.values()), None, padding)
-
-
-def _with_vectors(bert: Any, vectors: Any) -> Any:
-    """Adds word vectors to the embeddings of a BERT, projected by zeros: training starts from the pretrained BERT."""
-    projection = keras.layers.Dense(
-        bert.hidden_size, use_bias=False, kernel_initializer="zeros", name="Vectors-Projection"
-    )
-    return ResidualAdd(name="Vectors-Add")([bert.embedded, projection(vectors)])
 
 
 def combine_states(states: list[Any], model: Any) -> Any:

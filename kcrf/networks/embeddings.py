@@ -41,18 +41,14 @@ def embed_tokens(sizes: tuple[int, int, int], word_dropout: float) -> tuple[Inpu
     features = keras.Input((None, WordVocabulary.width), dtype="int32", name="features")
     words = L.Embedding(sizes[0], _WORD_WIDTH, name="Embedding-Token")(tokens)
     words = L.Dropout(word_dropout, noise_shape=(None, None, 1), name="Embedding-Token-Dropout")(words)
+    shapes = L.Embedding(sizes[1], _CHARACTER_WIDTH, name="Embedding-Spelling")(spelling)
+    shapes = L.Conv2D(_SPELLING_WIDTH, (1, 3), padding="same", name="Spelling")(shapes)
+    shapes = L.MaxPooling2D((1, SPELLING), name="Spelling-Maximum")(shapes)  # (batch, time, 1, width)
+    shapes = ops.relu(shapes[:, :, 0])  # relu after the maximum gives the same result and has fewer values to compute
     surface = L.Embedding(sizes[2], _FEATURE_WIDTH, name="Embedding-Feature")(features)
     surface = L.Reshape((-1, WordVocabulary.width * _FEATURE_WIDTH), name="Embedding-Feature-Flat")(surface)
     inputs = {"tokens": tokens, "spelling": spelling, "features": features}
-    return inputs, L.Concatenate()([words, _embed_spelling(spelling, sizes[1]), surface])
-
-
-def _embed_spelling(spelling: Any, size: int) -> Any:
-    """A vector for the characters of each word: from `(batch, time, SPELLING)` integers to `(batch, time, width)`."""
-    vectors = L.Embedding(size, _CHARACTER_WIDTH, name="Embedding-Spelling")(spelling)
-    vectors = L.Conv2D(_SPELLING_WIDTH, (1, 3), padding="same", name="Spelling")(vectors)
-    vectors = L.MaxPooling2D((1, SPELLING), name="Spelling-Maximum")(vectors)  # (batch, time, 1, width)
-    return ops.relu(vectors[:, :, 0])  # relu after the maximum gives the same result and has fewer values to compute
+    return inputs, L.Concatenate()([words, shapes, surface])
 
 
 def embed_vectors(inputs: Inputs, vectors: WordVectors, trainable: bool) -> Any:

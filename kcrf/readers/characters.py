@@ -51,13 +51,10 @@ class CharacterReader(Reader):
             readings += self._read([sentence.text for sentence, _ in part], lexicon)
         return readings
 
-    def with_lexicon(self, lexicon: AnyLexicon | None) -> "CharacterReader":
-        """The reader with another lexicon."""
-        return CharacterReader(self.vocabulary, lexicon, self.ngrams, self.types, self.vectors)
-
     def with_words(self, counts: Mapping[str, int]) -> "CharacterReader":
         """The reader with additional words in its lexicon, from a mapping from words to counts."""
-        return self.with_lexicon(self.lexicon and self.lexicon.with_words(counts))
+        lexicon = self.lexicon and self.lexicon.with_words(counts)
+        return CharacterReader(self.vocabulary, lexicon, self.ngrams, self.types, self.vectors)
 
     def grown(self, sentences: Sequence[Sentence], min_bigrams: int) -> "CharacterReader":
         """The reader with the vocabulary of more sentences, whose entries have the next numbers."""
@@ -118,12 +115,8 @@ class CharacterReader(Reader):
             vocabulary = Vocabulary(*lists)
         else:
             raise ValueError(f"needs lists of strings, characters and bigrams. Received: {str(config)[:80]}")
-        lexicon: AnyLexicon | None = _lexicon(config["words"], config.get("strings")) if "words" in config else None
-        if lexicon is not None and "others" in config:
-            others = config["others"] if isinstance(config["others"], dict) else {}
-            lexicon = StandardLexicon(
-                _lexicon(config["words"], config.get("strings")), _lexicon(others.get("words"), others.get("strings"))
-            )
+        own = _lexicon(config) if "words" in config else None
+        lexicon = own if own is None or "others" not in config else StandardLexicon(own, _lexicon(config["others"]))
         return cls(vocabulary, lexicon, ngrams, config.get("types", False) is True)
 
 
@@ -139,10 +132,10 @@ def _lexicon_config(lexicon: AnyLexicon) -> dict[str, Any]:
     return {"words": lexicon.words, "strings": lexicon.strings}
 
 
-def _lexicon(words: Any, strings: Any) -> Lexicon:
-    counts = [words, strings]
-    if not all(isinstance(c, dict) and all(type(n) is int for n in c.values()) for c in counts) or not all(
-        0 < count <= strings.get(word, 0) for word, count in words.items()
-    ):
+def _lexicon(config: Any) -> Lexicon:
+    counts: list[Any] = [config.get(name) if isinstance(config, dict) else None for name in ("words", "strings")]
+    words, strings = counts
+    are_counts = all(isinstance(c, dict) and all(type(n) is int for n in c.values()) for c in counts)
+    if not are_counts or not all(0 < count <= strings.get(word, 0) for word, count in words.items()):
         raise ValueError(f"needs words and strings with their counts. Received: {str(counts)[:80]}")
     return Lexicon(words, strings)

@@ -164,10 +164,7 @@ def _keys(rows: np.ndarray) -> np.ndarray:
 
 
 def cross_fitted(
-    lexicon: AnyLexicon,
-    sentences: Sequence[Sentence],
-    copies: Sequence[Sequence[Sentence]] | None = None,
-    parts: int = 5,
+    lexicon: AnyLexicon, sentences: Sequence[Sentence], copies: Sequence[Sequence[Sentence]] | None = None
 ) -> Iterator[tuple[Sentence, AnyLexicon]]:
     """Yields each sentence with a lexicon of other sentences, followed by its augmented copies.
 
@@ -175,7 +172,7 @@ def cross_fitted(
     as often out of vocabulary as in a new document.
     """
     copies = copies or [()] * len(sentences)
-    cuts = [len(sentences) * i // parts for i in range(parts + 1)]
+    cuts = [len(sentences) * i // 5 for i in range(6)]
     for start, stop in zip(cuts, cuts[1:]):
         part = sentences[start:stop]
         held_out_lexicon = lexicon.without(part) if part else lexicon

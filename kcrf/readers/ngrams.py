@@ -182,9 +182,8 @@ class WordNGrams(NGrams):
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The buckets of each list of words, a list of int32 arrays `(words, width)`."""
-        numbers: dict[str | None, int] = {
-            None: 0
-        }  # from each different word to its row in the table; None is the context of a sentence
+        # From each different word to its row in the table; None is the context of a sentence.
+        numbers: dict[str | None, int] = {None: 0}
         gap = [0] * REACH
         rows = gap.copy()
         for words in sentences:

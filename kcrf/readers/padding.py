@@ -77,7 +77,7 @@ def inference_batches(
         batch = windows[first : first + batch_size]
         length, rows = max(batch[-1][1].length, 1), len(batch)  # sorted by length; an empty text has a window, too
         if few_shapes:
-            length, rows = bucket(length), _row_bucket(rows, batch_size)
+            length, rows = bucket(length), min(batch_size, next(8**i for i in range(99) if rows <= 8**i))
         yield batch, _pad_inputs([window.inputs for _, window in batch], length, rows)
 
 
@@ -85,11 +85,6 @@ def check_batch_size(batch_size: Any) -> None:
     """Raises ValueError if a batch size is not a positive integer."""
     if not isinstance(batch_size, int | np.integer) or batch_size < 1:
         raise ValueError(f"`batch_size` must be a positive integer. Received: {batch_size!r}")
-
-
-def _row_bucket(rows: int, batch_size: int) -> int:
-    """The next power of 8, but not more than `batch_size`."""
-    return min(batch_size, next(8**power for power in range(99) if rows <= 8**power))
 
 
 def _pad_inputs(inputs: Sequence[Inputs], length: int, count: int | None = None) -> dict[str, np.ndarray]:

@@ -56,15 +56,11 @@ def _vectors_in(path: Path) -> Vectors:
         words, width = (int(part[:20]) for part in header)
         if width > _MOST_NUMBERS:
             raise ValueError(f"{path}:1: needs at most {_MOST_NUMBERS:,} numbers a word. Received: {width:,}")
-        read = _of_binary if _is_binary(file, len(first)) else _of_text
+        values = file.readline(_CHUNK).split()[1:]
+        file.seek(len(first))
+        is_text = values and sum(map(_is_number, values)) * 2 >= len(values)  # hardly any binary values are numbers
+        read = _of_text if is_text else _of_binary
         yield from read(path, file, words, width)
-
-
-def _is_binary(file: IO[bytes], start: int) -> bool:
-    """Whether the bytes after the first line of a file are binary: hardly any of them can be read as numbers."""
-    values = file.readline(_CHUNK).split()[1:]
-    file.seek(start)
-    return sum(_is_number(value) for value in values) * 2 < len(values) or not values
 
 
 def _is_number(text: bytes) -> bool:

@@ -123,7 +123,9 @@ class TagScheme:
         if self.is_of_tokens:
             return [(i, i + 1, self.labels[tag]) for i, tag in enumerate(tags) if tag >= 0]
         if self.is_of_words:
-            return self._words(tags)
+            starts = word_starts([tag % _WORD_TAGS if tag >= 0 else tag for tag in tags])
+            words = [(start, end) for start, end in zip(starts, [*starts[1:], len(tags)]) if tags[start] >= 0]
+            return [(a, b, self.types[tags[a] // _WORD_TAGS]) for a, b in words] if self.types else words
         spans, open_start, open_type = [], None, None
         for position, tag in enumerate([*tags, 0]):
             prefix, _, label = self.labels[max(tag, 0)].partition("-")
@@ -136,12 +138,6 @@ class TagScheme:
                 spans.append((open_start, position + 1, open_type))
                 open_type = None
         return spans
-
-    def _words(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
-        """The spans of words, with their classes if there are types."""
-        starts = word_starts([tag % _WORD_TAGS if tag >= 0 else tag for tag in tags])
-        words = [(start, end) for start, end in zip(starts, [*starts[1:], len(tags)]) if tags[start] >= 0]
-        return [(a, b, self.types[tags[a] // _WORD_TAGS]) for a, b in words] if self.types else words
 
     def violations(self, tags: Sequence[int] | np.ndarray) -> list[tuple[int, str | None, str | None]]:
         """The positions at which tags break the scheme, a list of `(position, previous label, label)`.
@@ -337,12 +333,14 @@ def check_tags(
     _check_ranges(sentences, scheme, lengths)
     broken = {number: violations for number, tags in enumerate(sentences) if (violations := scheme.violations(tags))}
     if not repair and broken:
-        total = sum(map(len, broken.values()))
-        places = [(number, *violation) for number, violations in broken.items() for violation in violations]
+        places = [
+            f"sentence {number}, position {position}: {violation_in_words(*labels)}"
+            for number, violations in broken.items()
+            for position, *labels in violations
+        ]
         raise ValueError(
-            f"Tags must follow the scheme {scheme.name}; `repair=True` repairs them. Received: {total} violations in "
-            f"{len(broken)} of {len(sentences)} sentences, "
-            f"first {'; '.join(_describe(*place) for place in places[:_MOST_VIOLATIONS])}"
+            f"Tags must follow the scheme {scheme.name}; `repair=True` repairs them. Received: {len(places)} "
+            f"violations in {len(broken)} of {len(sentences)} sentences, first {'; '.join(places[:_MOST_VIOLATIONS])}"
         )
     for number in broken:
         try:
@@ -367,10 +365,6 @@ def _check_ranges(sentences: Sequence[Sequence[int]], scheme: TagScheme, lengths
                     f"Tags must be below {len(scheme)}, the number of labels. Received: tag {tag} in sentence {number} "
                     f"at position {position}"
                 )
-
-
-def _describe(number: int, position: int, previous: str | None, label: str | None) -> str:
-    return f"sentence {number}, position {position}: {violation_in_words(previous, label)}"
 
 
 def violation_in_words(previous: str | None, label: str | None) -> str:
