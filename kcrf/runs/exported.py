@@ -127,7 +127,10 @@ class LinearFile(_FileOfTexts):
         if CONFIG not in self._arrays:
             raise ValueError(f"{path}: needs a model that `kcrf export` wrote. Received: another file of arrays")
         names = [name for name in self._arrays if name.endswith(".json")]
-        self._texts = {name: self._arrays.pop(name).tobytes().decode("utf-8", "surrogatepass") for name in names}
+        try:
+            self._texts = {name: self._arrays.pop(name).tobytes().decode("utf-8", "surrogatepass") for name in names}
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: has damaged texts ({error})") from None
 
     def check_weights(self) -> None:
         """The archive has a checksum of each array, which is checked where it is read."""

@@ -29,7 +29,10 @@ def log_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def read_log(path: Path) -> list[dict[str, float]]:
     """The rows of a log, dicts of finite numbers. Other values are omitted."""
-    rows = list(csv.DictReader(io.StringIO("\n".join(read_lines(path)))))
+    try:
+        rows = list(csv.DictReader(io.StringIO("\n".join(read_lines(path)))))
+    except csv.Error as error:
+        raise ValueError(f"{path}: needs a table of epochs. Received: {error}") from None
     for line, row in enumerate(rows, 2):
         if None in row or None in row.values():
             raise ValueError(f"{path}:{line}: needs a value for each of the columns. Received: {row}")
