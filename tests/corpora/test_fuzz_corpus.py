@@ -1,4 +1,4 @@
-"""Tests of kcrf.corpora and kcrf.runs: the inputs that fuzzing found are read, or refused by an error that names the file."""
+"""Tests of kcrf.corpora and kcrf.runs: what fuzzing found is read, or refused by an error that names the file."""
 
 import tracemalloc
 
