@@ -3,10 +3,10 @@
 from kcrf.backend.graphs import (
     FEW_TAGS,
     check_if,
-    compiled_by_xla,
     exports_onnx,
     graph,
     loop_ops,
+    loop_target,
     raise_if,
     scan,
     short_scan,

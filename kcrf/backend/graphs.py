@@ -14,6 +14,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function
 
 # Up to this number of tags, matrix products are written as sums: XLA fuses sums, which is faster than a call.
 FEW_TAGS = 12 if backend_name() == "jax" else 0
+_FEW_STEPS = 8  # of a loop that becomes a sequence of operations under JAX
 
 
 def compiled_by_xla() -> Any:
@@ -24,6 +25,19 @@ def compiled_by_xla() -> Any:
     from tensorflow.python.ops import control_flow_util
 
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+def loop_target() -> str:
+    """The runner of a loop: "operations" started one by one, or a program of XLA for a "cpu" or an "accelerator"."""
+    if not compiled_by_xla():
+        return "operations"
+    if backend_name() == "jax":
+        import jax
+
+        return "cpu" if jax.default_backend() == "cpu" else "accelerator"
+    import tensorflow as tf
+
+    return "accelerator" if tf.config.list_logical_devices("GPU") else "cpu"
 
 
 def exports_onnx() -> Any:
@@ -164,9 +178,10 @@ def _by_reversing(forward: Any) -> Any:
 
 
 def _unrolled_scan(step: Any, state: Any, inputs: Any) -> Any:
-    """`ops.scan` for JAX, with four steps in an iteration: a GPU launches fewer kernels, and a CPU is not slower."""
-    length = tree.flatten(inputs)[0].shape[0]
-    return ops.scan(step, state, inputs, unroll=4 if isinstance(length, int) else 1)  # a symbol if JAX exports a model
+    """`ops.scan` for JAX, with several steps in an iteration: a GPU launches fewer kernels, and a CPU is not slower."""
+    length = tree.flatten(inputs)[0].shape[0]  # a symbol if JAX exports a model
+    unroll = (length if length <= _FEW_STEPS else 4) if isinstance(length, int) else 1
+    return ops.scan(step, state, inputs, unroll=unroll)
 
 
 def _tensorflow_scan(step: Any, state: Any, inputs: Any) -> tuple[Any, Any]:

@@ -23,8 +23,9 @@ BACKENDS = ["torch", "tensorflow", "jax"]
 
 
 def recursions(*marks):
-    """Values of the fixture `recursion`. JAX never computes in blocks."""
-    return ["loop"] if backend_name() == "jax" else ["loop", pytest.param("blocks", marks=marks)]
+    """Values of the fixture `recursion`. JAX computes in blocks on an accelerator alone."""
+    others = ["pairs"] if backend_name() == "jax" else ["blocks", "pairs"]
+    return ["loop", *(pytest.param(other, marks=marks) for other in others)]
 
 
 in_blocks_too = pytest.mark.parametrize("recursion", recursions(), indirect=True)
@@ -41,11 +42,14 @@ def fresh_functions():
 
 @pytest.fixture(autouse=True, scope="module", params=recursions(pytest.mark.once))
 def recursion(request):
-    """Tests run in one loop over time, and in blocks whatever the size; on TensorFlow a few, on all with `--all`."""
+    """Tests run in one loop over time, in blocks whatever the size, and in the blocks of an accelerator, in pairs."""
+    shortest = math.inf if request.param == "loop" else 0
+    limits = blocks.LIMITS["cpu"]._replace(shortest={"sum": shortest, "max": shortest}, largest_step=math.inf)
     with pytest.MonkeyPatch.context() as patch:
-        shortest = 0 if request.param == "blocks" else math.inf
-        patch.setattr(blocks, "SHORTEST", {"sum": shortest, "max": shortest})
-        patch.setattr(blocks, "_LARGEST_STEP", math.inf)
+        patch.setattr(blocks, "LIMITS", {**blocks.LIMITS, "operations": limits, "accelerator": limits})
+        if request.param == "pairs":
+            patch.setattr(blocks, "_POSITIONS", 2)
+            patch.setattr(blocks, "loop_target", lambda: "accelerator")
         for name, function in fresh_functions().items():
             patch.setattr(crf if name in crf.__all__ else crf.functions, name, function)
         yield request.param
@@ -565,7 +569,7 @@ def test_xla_compiles_one_loop_whatever_graphs_outside_of_it_take(recursion, xla
         traced = tf.function(lambda: viterbi(emissions, None, transitions), jit_compile=jit)
         found[jit] = loops(traced.get_concrete_function().graph)
         assert_array_equal(traced(), np.zeros((2, 9)))
-    assert found == {True: 2, False: 2 if recursion == "loop" else 5}
+    assert found == {True: 2, False: 5 if recursion == "blocks" else 2}
 
 
 @in_blocks_too
