@@ -115,7 +115,12 @@ class CRFMonitor(keras.callbacks.Callback):
         """Makes the model that gives the emissions; called by Keras."""
         check_compiled(self.model)
         _check_is_trained(self.model, self._layer)
-        _check_inputs(self._inputs, self.model)
+        expected, given = getattr(self.model, "inputs", None), flat(self._inputs)
+        if expected and not isinstance(self._inputs, dict) and len(given) != len(expected):
+            raise ValueError(
+                f"`data` needs as many arrays as the model has inputs, {len(expected)}; inputs with tags are a tuple "
+                f"(inputs, tags). Received: {len(given)} arrays"
+            )
         if self._layer.built:
             self._check_tags(len(self._scores()))
         self._emissions = _model_of_emissions(self.model, self._layer)
@@ -253,16 +258,6 @@ def _array(data: Any) -> Any:
             f"a dataset. Received: {type(data).__name__}"
         )
     return array
-
-
-def _check_inputs(inputs: Any, model: Any) -> None:
-    """Raises ValueError if a functional model has another number of inputs, as with [inputs, tags]."""
-    expected = getattr(model, "inputs", None)
-    if expected and not isinstance(inputs, dict) and len(flat(inputs)) != len(expected):
-        raise ValueError(
-            f"`data` needs as many arrays as the model has inputs, {len(expected)}; inputs with tags are a tuple "
-            f"(inputs, tags). Received: {len(flat(inputs))} arrays"
-        )
 
 
 def _check_is_trained(model: Any, layer: Any) -> None:

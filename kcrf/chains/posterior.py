@@ -38,16 +38,13 @@ def _tags_of_spans(
     sentences, first, tags, excluded = [], [], [], []
     for sentence, sentence_spans in enumerate(spans):
         real = [0, *np.cumsum(mask[sentence]).tolist()]  # before each position, how many real ones
-        for start, end, *label in sentence_spans:
+        for span in map(tuple, sentence_spans):
+            start, end, *label = span
             if len(label) != bool(scheme.types):
-                raise ValueError(
-                    f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {(start, end, *label)}"
-                )
+                raise ValueError(f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {span}")
             if not 0 <= start < end < len(real) or real[start] == real[end]:
-                raise ValueError(
-                    f"A span needs 0 <= start < end <= {len(real) - 1} and a real position. "
-                    f"Received: {(start, end, *label)}"
-                )
+                needed = f"0 <= start < end <= {len(real) - 1} and a real position"
+                raise ValueError(f"A span needs {needed}. Received: {span}")
             span_tags, follower = _pattern(scheme, real[end] - real[start], *label)
             sentences.append(sentence)
             first.append(real[start])

@@ -156,14 +156,9 @@ def _fill(settings: dict[str, Any], config_path: Source, arguments: Collection[s
         raise ValueError(f"`hidden_size` must be a multiple of `num_attention_heads`. Received: {hidden} and {heads}")
     if settings["mixout"]:  # replaces dropout
         settings.update({name: 0.0 for name in ("dropout_rate", "attention_dropout_rate") if name not in arguments})
-    for name, value in (
-        ("embedding_size", hidden),
-        ("attention_head_size", hidden // heads),
-        ("dropout_rate", 0.0),
-        ("attention_dropout_rate", 0.0),
-        ("prefix", ""),
-    ):
-        settings[name] = value if settings[name] is None else settings[name]
+    derived = {"embedding_size": hidden, "attention_head_size": hidden // heads, "prefix": ""}
+    derived |= dict.fromkeys(("dropout_rate", "attention_dropout_rate"), 0.0)
+    settings.update({name: value for name, value in derived.items() if settings[name] is None})
     settings["embedding_mapping"] = settings["embedding_mapping"] or settings["embedding_size"] != hidden
     settings["attention_key_size"] = settings["attention_key_size"] or settings["attention_head_size"]
     settings["with_pool"] = settings["with_pool"] or bool(settings["with_nsp"])

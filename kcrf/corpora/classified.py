@@ -8,24 +8,13 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
+from kcrf.corpora import tables
 from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.formats import Annotated
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import FilePath, read_corpus_lines
 from kcrf.corpora.recognize import read_items
-from kcrf.corpora.tables import (
-    LABEL_NAMES,
-    TEXT_B_NAMES,
-    TEXT_NAMES,
-    check_members,
-    check_once,
-    check_width,
-    named_columns,
-    separator_of,
-    table_cells,
-    usual_columns,
-    usual_members,
-)
+from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES
 from kcrf.files import json_line
 from kcrf.progress_bars import print_note
 
@@ -130,7 +119,7 @@ def read_all_classified(path: FilePath, fields: Sequence[str | int] | None = Non
     elif begins_json(lines):
         rows = _rows_of_json(path, json_objects(path, lines), names)
     else:
-        rows = _rows_of_table(path, table_cells(path, lines, separator_of(first)), names)
+        rows = _rows_of_table(path, tables.table_cells(path, lines, tables.separator_of(first)), names)
     examples = []
     for number, *texts, label in rows:
         text_b = texts[1] if len(texts) > 1 else None
@@ -174,7 +163,7 @@ def _rows_of_table(
     if not has_names and fields is None:
         _check_order(path, [cells for _, cells in rows if len(cells) == width])
     for number, cells in rows:
-        check_width(path, number, cells, columns, width)
+        tables.check_width(path, number, cells, columns, width)
         yield number, *(cells[column] for column in columns)
 
 
@@ -221,11 +210,11 @@ def _columns(
     if fields is not None and all(field.isdecimal() for field in fields):
         return [int(field) for field in fields], None, False
     if fields is not None:
-        return named_columns(path, number, head, fields), len(head), True
-    usual = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES))
+        return tables.named_columns(path, number, head, fields), len(head), True
+    usual = tables.usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES))
     if usual[0] is not None and usual[2] is not None:
         columns = [column for column in usual if column is not None]
-        check_once(path, number, [name.lower() for name in head], [head[column].lower() for column in columns])
+        tables.check_once(path, number, [name.lower() for name in head], [head[column].lower() for column in columns])
         return columns, len(head), True
     if usual[0] is not None or len(head) not in (2, 3):
         raise ValueError(
@@ -240,11 +229,11 @@ def _rows_of_json(
 ) -> Iterator[tuple[Any, ...]]:
     """Yields `(line number, text[, second text], label)`; a second text that is null is none."""
     for number, item in objects:
-        check_members(path, number, item, fields or ())
+        tables.check_members(path, number, item, fields or ())
         members = [name for name, value in item.items() if value is not None or name.lower() not in TEXT_B_NAMES]
-        is_pair = usual_columns(members, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
+        is_pair = tables.usual_columns(members, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
         kinds = (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES) if is_pair else (TEXT_NAMES, LABEL_NAMES)
-        *texts, label = (item[name] for name in fields or usual_members(path, number, members, kinds))
+        *texts, label = (item[name] for name in fields or tables.usual_members(path, number, members, kinds))
         is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
             raise ValueError(

@@ -19,17 +19,9 @@ from kcrf.backend import (
 from kcrf.backend.hints import KeyedLayerOptions, LayerOptions
 from kcrf.chains import Posterior, span_probabilities
 from kcrf.crf.functions import log_sums_onward
+from kcrf.layers import checks
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer, real_positions
-from kcrf.layers.checks import (
-    refuse_arguments_of_other_layers,
-    warn_of_inputs,
-    warn_of_losses_of_keras,
-    warn_of_padding,
-    warn_of_tags_as_multiplier,
-    warn_of_unused_mask,
-    warn_once,
-)
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseLoss, SparseLoss
 from kcrf.tags import TagScheme
@@ -76,7 +68,7 @@ class ConditionalRandomField(ChainLayer):
         transition_initializer: Any = "glorot_uniform",
         **kwargs: Unpack[KeyedLayerOptions],
     ) -> None:
-        refuse_arguments_of_other_layers(kwargs)
+        checks.refuse_arguments_of_other_layers(kwargs)
         super().__init__(lr_multiplier, **kwargs)
         self.use_boundary = use_boundary
         self.constraints = _as_scheme(constraints)
@@ -96,7 +88,7 @@ class ConditionalRandomField(ChainLayer):
                 f"{self.constraints.labels}. Received: shape={tuple(input_shape)}"
             )
         if not self.is_loaded:
-            warn_of_tags_as_multiplier(self, size)
+            checks.warn_of_tags_as_multiplier(self, size)
         self._trans = self._add_scores("trans", (size, size))
         if self.use_boundary:
             self._start = self._add_scores("start", (size,), "zeros")
@@ -105,17 +97,17 @@ class ConditionalRandomField(ChainLayer):
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         if not self.is_loaded:
-            warn_of_inputs(self, inputs)
+            checks.warn_of_inputs(self, inputs)
             if not args and kwargs.get("mask") is None and getattr(inputs, "_keras_mask", None) is None:
-                warn_of_unused_mask(self, inputs)
+                checks.warn_of_unused_mask(self, inputs)
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         if training and not self._trained:
-            warn_of_losses_of_keras(self)
+            checks.warn_of_losses_of_keras(self)
         outputs = super().call(inputs, mask=mask, training=training)
         if not training and self._trained and self.trainable and not self._scores_are_used:
-            warn_once(self, "unused scores")
+            checks.warn_once(self, "unused scores")
         return outputs
 
     def check_labels(self, y_true: TensorLike, y_pred: TensorLike) -> None:
@@ -123,11 +115,11 @@ class ConditionalRandomField(ChainLayer):
         if not (self._labels_are_checked or is_tracing() or backend_name() == "jax"):
             self._labels_are_checked = True
             if ops.all(real_positions(y_pred)):
-                warn_of_padding(self, [], ops.convert_to_numpy(y_true))
+                checks.warn_of_padding(self, [], ops.convert_to_numpy(y_true))
 
     def compute_output_spec(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         if not self.is_loaded and mask_ignores_inputs(mask):
-            warn_once(self, "mask")
+            checks.warn_once(self, "mask")
         return super().compute_output_spec(inputs, mask=mask, training=training)
 
     def _add_scores(self, name: str, shape: Any, initializer: Any = None) -> Any:

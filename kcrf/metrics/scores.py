@@ -43,7 +43,7 @@ def segmentation_scores(
     >>> scores["recall"], scores["precision"], scores["oov_recall"], scores["iv_recall"]
     (0.3333333333333333, 0.5, 0.0, 1.0)
     """
-    check_same_lines(gold, predicted)
+    _check_same_number(gold, predicted, "lines")
     rows = []
     for line, (words, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
         check_same_text(line, "".join(words), "".join(guesses))
@@ -78,13 +78,10 @@ def scores_of_words(rows: Iterable[tuple[str, Any, Any]], training_words: Iterab
     return scores
 
 
-def check_same_lines(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
-    """Raises ValueError if gold and prediction have different numbers of sentences."""
+def _check_same_number(gold: Sequence[Any], predicted: Sequence[Any], items: str) -> None:
     if len(gold) != len(predicted):
-        raise ValueError(
-            "Gold and prediction must have the same number of lines. "
-            f"Received: {len(gold)} lines of gold, {len(predicted)} of prediction"
-        )
+        received = f"{len(gold)} {items} of gold, {len(predicted)} of prediction"
+        raise ValueError(f"Gold and prediction must have the same number of {items}. Received: {received}")
 
 
 def check_same_text(line: int, gold: str, predicted: str) -> None:
@@ -132,11 +129,7 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     >>> scores["types"]["LOC"]["f"], scores["macro"]["f"]
     (0.0, 0.5)
     """
-    if len(gold) != len(predicted):
-        raise ValueError(
-            "Gold and prediction must have the same number of sentences. "
-            f"Received: {len(gold)} sentences of gold, {len(predicted)} of prediction"
-        )
+    _check_same_number(gold, predicted, "sentences")
     in_gold, in_prediction, correct = Counter(), Counter(), Counter()
     for number, (spans, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
         spans, guesses = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
@@ -282,7 +275,7 @@ def tagged_word_scores(gold: Pairs, predicted: Pairs, training_words: Iterable[s
     >>> scores["f"], round(scores["joint_f"], 3), scores["oov_recall"]
     (1.0, 0.667, 1.0)
     """
-    check_same_lines(gold, predicted)
+    _check_same_number(gold, predicted, "lines")
     rows = [_scored(line, *pair) for line, pair in enumerate(zip(gold, predicted, strict=True), 1)]
     joint = entity_scores([spans for _, spans, _ in rows], [spans for _, _, spans in rows])
     words = [(text, [span[:2] for span in gold], [span[:2] for span in found]) for text, gold, found in rows]

@@ -38,14 +38,8 @@ from kcrf.models.saving import save_weights_as_checkpoint
 from kcrf.tokenizers.vocabularies import padding_id
 
 _SIZES = (
-    "attention_head_size",
-    "attention_key_size",
-    "embedding_size",
-    "hidden_size",
-    "intermediate_size",
-    "num_attention_heads",
-    "num_hidden_layers",
-    "vocab_size",
+    *("attention_head_size", "attention_key_size", "embedding_size", "hidden_size", "intermediate_size"),
+    *("num_attention_heads", "num_hidden_layers", "vocab_size"),
 )
 
 ONLY_ENCODERS = (
@@ -184,9 +178,10 @@ class Transformer:
         for index in range(settings["num_hidden_layers"]):
             below = self.hidden_states[-1] if index else self.embedded
             self.hidden_states.append(self.apply_main_layers(below, index))
-        chosen = [] if output_layers is None else self._chosen(output_layers)
-        heads = self._heads()
-        self.outputs = chosen + heads or [self.hidden_states[-1]]
+        if isinstance(output_layers, int | str):
+            raise ValueError(f"`output_layers` must be a list, as in [-1]. Received: output_layers={output_layers!r}")
+        chosen = [self._hidden_state(index) for index in (() if output_layers is None else output_layers)]
+        self.outputs = chosen + self._heads() or [self.hidden_states[-1]]
         single = len(self.outputs) == 1 and output_layers is None
         self.model = keras.Model(self.inputs, self.outputs[0] if single else self.outputs, name=name)
 
@@ -335,11 +330,6 @@ class Transformer:
     def _residual(self, x: Any, change: Any, name: str) -> Any:
         x = self.apply(ResidualAdd, [x, self._dropout(change, name + "-Dropout")], name + "-Add")
         return self._norm(x, name + "-Norm")
-
-    def _chosen(self, output_layers: Any) -> list[Any]:
-        if isinstance(output_layers, int | str):
-            raise ValueError(f"`output_layers` must be a list, as in [-1]. Received: output_layers={output_layers!r}")
-        return [self._hidden_state(index) for index in output_layers]
 
     def _hidden_state(self, index: int) -> Any:
         count = len(self.hidden_states)

@@ -14,17 +14,10 @@ from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, TokenRow
 from kcrf.readers.units import Reader, Reading, Tokens, Window
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.windows import bounds_of_parts, cut_pair, whole_reading, windows, with_stops
-from kcrf.tokenizers import SubwordTokenizer, Tokenizer
+from kcrf.tokenizers import SubwordTokenizer, Tokenizer, vocabularies
 from kcrf.tokenizers.characters import words_of
 from kcrf.tokenizers.subwords import UnitPieces
-from kcrf.tokenizers.vocabularies import (
-    WHOLE,
-    continues_word,
-    has_subwords,
-    read_tokenizer_settings,
-    read_vocabulary,
-    vocabulary_file,
-)
+from kcrf.tokenizers.vocabularies import WHOLE
 
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without case
 SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # of most BERTs
@@ -202,7 +195,7 @@ class PieceReader(EncoderReader):
         self.vocabulary, self.lower_case = vocabulary, lower_case
         self.splitting: dict[str, Any] = dict(zip(SPLITTING, (strip_accents, tokenize_chinese_chars), strict=True))
         self._tokenizer = self.make_tokenizer(token_end=None)
-        self._continues = continues_word(vocabulary)
+        self._continues = vocabularies.continues_word(vocabulary)
 
     def make_tokenizer(self, token_end: str | None = "[SEP]") -> Tokenizer:
         """The `Tokenizer` of the BERT, which adds no [CLS]."""
@@ -328,13 +321,13 @@ def encoder_reader(
     folder = Path(folder)
     config = lowest_layers(folder, encoder_config(folder), layers)
     make: Callable[[], EncoderReader]
-    if has_subwords(folder):
+    if vocabularies.has_subwords(folder):
         if lower_case is not None:
             raise ValueError(f"{folder}: tokenizer.json decides on lower case. Received: lower_case={lower_case}")
         path, make = folder / WHOLE, partial(SubwordReader, config, SubwordTokenizer.of_folder(folder), word_case)
     else:
-        path, settings = vocabulary_file(folder), read_tokenizer_settings(folder)
-        vocabulary = read_vocabulary(path)
+        path, settings = vocabularies.vocabulary_file(folder), vocabularies.read_tokenizer_settings(folder)
+        vocabulary = vocabularies.read_vocabulary(path)
         lower_case = settings.do_lower_case if lower_case is None else lower_case
         if lower_case is None:  # no token has capitals, so that text must be lower-cased
             lower_case = not any(token != token.lower() for token in vocabulary if not token.startswith("["))

@@ -8,17 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kcrf.corpora import Example, read_classified
-from kcrf.corpora.classified import (
-    as_number,
-    check_spellings,
-    classified_line,
-    have_decimals,
-    read_all_classified,
-    recurring,
-    sorted_labels,
-    undecided_examples,
-)
+from kcrf.corpora import Example, classified, read_classified
 from kcrf.corpora.json_objects import begins_json
 from kcrf.corpora.lines import read_lines
 from kcrf.metrics import classification_scores, regression_scores
@@ -57,7 +47,7 @@ class Classification(Task):
         return read_classified(path, options["fields"])
 
     def file_lines(self, items: Items) -> list[str]:
-        return [classified_line(*example.texts, label=example.label) for example in items]
+        return [classified.classified_line(*example.texts, label=example.label) for example in items]
 
     def read_unlabeled_line(self, line: str) -> Any:
         return tuple(line.split("\t")) if "\t" in line else line
@@ -75,7 +65,7 @@ class Classification(Task):
         return [(example.text, example.text_b, example.label) for example in items]
 
     def labels_to_balance(self, items: list[Any]) -> list[str] | None:
-        return recurring([example.label for example in items])
+        return classified.recurring([example.label for example in items])
 
     def vocabulary_text(self, example: Any) -> str:
         text, text_b = example.texts if isinstance(example, Example) else example
@@ -94,7 +84,7 @@ class Classification(Task):
                 f"{deviating.source}: needs {needed}. Received: {len(deviating.texts) - (deviating.text_b is None)}"
             )
         labels, decided = [example.label for example in train], user.metric or user.labels
-        if user.metric in REGRESSION_METRICS or not decided and have_decimals(labels):
+        if user.metric in REGRESSION_METRICS or not decided and classified.have_decimals(labels):
             return replace(_numbers(user, parts), pairs=is_pair)
         if not decided:
             _check_for_numbers(train)
@@ -136,7 +126,7 @@ class Classification(Task):
 
     def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
         has_fixed_names = not is_gold and begins_json(read_lines(path))
-        return read_all_classified(path, None if has_fixed_names else options["fields"])
+        return classified.read_all_classified(path, None if has_fixed_names else options["fields"])
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> Items:
         return [Example(item["text"], str(item[member]), item["text_b"]) for item in predictions]
@@ -145,10 +135,10 @@ class Classification(Task):
         gold, predicted = _decided(gold, predicted)
         check_same_texts("text", *([example.texts for example in part] for part in (gold, predicted)))
         gold_labels, predicted_labels = ([str(example.label) for example in part] for part in (gold, predicted))
-        if not labels and have_decimals(gold_labels + predicted_labels):
+        if not labels and classified.have_decimals(gold_labels + predicted_labels):
             return regression_scores(*(list(map(float, part)) for part in (gold_labels, predicted_labels)))
-        check_spellings([*gold, *predicted])
-        others = sorted_labels({*gold_labels, *predicted_labels} - {*labels})
+        classified.check_spellings([*gold, *predicted])
+        others = classified.sorted_labels({*gold_labels, *predicted_labels} - {*labels})
         return classification_scores(gold_labels, predicted_labels, (*labels, *others))
 
     def describe(self, config: Any) -> tuple[str, str]:
@@ -171,7 +161,7 @@ def _as_example(name: str, number: int, item: Any) -> Example:
 
 def _decided(gold: list[Example], predicted: list[Example]) -> tuple[list[Example], list[Example]]:
     """Both lists without the texts on whose label annotators did not agree."""
-    undecided = undecided_examples(gold)
+    undecided = classified.undecided_examples(gold)
     if len(predicted) == len(gold):
         predicted = [example for number, example in enumerate(predicted) if number not in undecided]
     return [example for number, example in enumerate(gold) if number not in undecided], predicted
@@ -183,7 +173,7 @@ def _numbers(user: Any, parts: Any) -> DataFacts:
         raise SettingError("labels", "needs a metric of classes", {"metric": user.metric})
     for part in parts.values():
         for example in part:
-            if as_number(example.label) is None:
+            if classified.as_number(example.label) is None:
                 raise ValueError(f"{example.source}: needs a number. Received: {example.label!r}")
     numbers = np.array([float(example.label) for example in parts["train"]])
     if numbers.min() == numbers.max():
@@ -193,9 +183,9 @@ def _numbers(user: Any, parts: Any) -> DataFacts:
 
 def _check_for_numbers(examples: list[Example]) -> None:
     """Raises ValueError if nearly all labels are numbers with decimals, and a few are not: they may be mistakes."""
-    not_numbers = [example for example in examples if as_number(example.label) is None]
-    numbers = [example.label for example in examples if as_number(example.label) is not None]
-    if not_numbers and len(not_numbers) <= len(examples) / 10 and have_decimals(numbers):
+    not_numbers = [example for example in examples if classified.as_number(example.label) is None]
+    numbers = [example.label for example in examples if classified.as_number(example.label) is not None]
+    if not_numbers and len(not_numbers) <= len(examples) / 10 and classified.have_decimals(numbers):
         raise ValueError(
             f"{not_numbers[0].source}: needs a number, as {len(numbers)} of {len(examples)} labels are; "
             f"metric='accuracy' treats them as names. Received: {not_numbers[0].label!r}"
@@ -205,7 +195,7 @@ def _check_for_numbers(examples: list[Example]) -> None:
 def _labels(user: Any, parts: Any) -> DataFacts:
     """The facts of classification. Raises ValueError if labels contradict each other or the settings."""
     counts = Counter(example.label for example in parts["train"])
-    labels = tuple(user.labels or sorted_labels(counts))
+    labels = tuple(user.labels or classified.sorted_labels(counts))
     if len({*labels}) < len(labels):
         raise SettingError("labels", "must be different ones", labels)
     if len(labels) < 2:
@@ -213,7 +203,7 @@ def _labels(user: Any, parts: Any) -> DataFacts:
             f"{parts['train'][0].source}: the training set needs two labels or more. "
             f"Received: {', '.join(labels)} for all {counts.total()} texts"
         )
-    check_spellings(parts["train"])
+    classified.check_spellings(parts["train"])
     once = sum(count == 1 for count in counts.values())
     if once > max(_FEW_LABELS, counts.total() / 2):
         raise ValueError(

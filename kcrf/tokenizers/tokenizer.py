@@ -12,19 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.tokenizers.characters import (
-    CJK_PUNCTUATION,
-    DROPPED,
-    END,
-    START,
-    WordPieces,
-    character_classes,
-    is_cjk_character,
-    is_control,
-    is_punctuation,
-    is_space,
-    normalize_with_origins,
-)
+from kcrf.tokenizers import characters
+from kcrf.tokenizers.characters import END, START, is_cjk_character, is_punctuation
 from kcrf.tokenizers.subwords import Encoding, in_original, joined, joined_texts, tidy, truncate
 from kcrf.tokenizers.vocabularies import load_vocab, stem
 
@@ -89,7 +78,7 @@ class Tokenizer:
         for name in ("pad", "unk", "mask", "start", "end"):
             if getattr(self, f"_token_{name}") in token_dict:
                 setattr(self, f"_token_{name}_id", token_dict[getattr(self, f"_token_{name}")])
-        self._pieces = WordPieces(token_dict, word_maxlen, self._id_after_translation)
+        self._pieces = characters.WordPieces(token_dict, word_maxlen, self._id_after_translation)
         # The ids as Python ints, looked up here: to convert each from NumPy would be slow.
         self._numbers = np.array(range(max(token_dict.values(), default=0) + 1), object)
 
@@ -141,7 +130,7 @@ class Tokenizer:
     @property
     def _classes(self):
         """The classes of characters, which all tokenizers of the same settings share."""
-        return character_classes(self._strip_accents, self._split_chinese)
+        return characters.character_classes(self._strip_accents, self._split_chinese)
 
     def _id_after_translation(self, token):
         """The id of a token, or of the token that `token_translate` replaces it by."""
@@ -311,7 +300,7 @@ class Tokenizer:
         return self._tokenize(word, False), offsets.tolist()
 
     def _normalized(self, text):
-        return normalize_with_origins(text, bool(self._do_lower_case), self._strip_accents)
+        return characters.normalize_with_origins(text, bool(self._do_lower_case), self._strip_accents)
 
     def rematch(self, text: str, tokens: list[str]) -> list[list[int]]:
         """The positions in a text of the characters of each of its tokens, [] for special tokens.
@@ -322,7 +311,7 @@ class Tokenizer:
         plain, origin = self._normalized(text)
         origin = range(len(plain)) if origin is None else origin.tolist()
         codes = np.array([ord(char) for char in plain], np.uint32)
-        dropped = (self._classes.of_codes(codes) == DROPPED).tolist()
+        dropped = (self._classes.of_codes(codes) == characters.DROPPED).tolist()
         origin = [place for place, out in zip(origin, dropped) if not out]
         plain = "".join(char for char, out in zip(plain, dropped) if not out)
         places, offset = [], 0
@@ -360,14 +349,14 @@ class Tokenizer:
         return tidy(text)
 
     stem = staticmethod(stem)
-    _is_space = staticmethod(is_space)
+    _is_space = staticmethod(characters.is_space)
     _is_punctuation = staticmethod(is_punctuation)
     _is_cjk_character = staticmethod(is_cjk_character)
-    _is_control = staticmethod(is_control)
+    _is_control = staticmethod(characters.is_control)
 
     @staticmethod
     def _cjk_punctuation():
-        return CJK_PUNCTUATION
+        return characters.CJK_PUNCTUATION
 
     @staticmethod
     def _is_special(ch):

@@ -150,20 +150,15 @@ def vocabulary_file(folder: Path) -> Path:
 def read_vocabulary(path: Path) -> dict[str, int]:
     """The vocabulary in a `vocab.txt` or a `tokenizer.json`, a dict from token to id."""
     if path.name != WHOLE:
-        _check_encoding(path)
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):  # `load_vocab` would omit bytes
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                raise ValueError(f"{path}:{number}: a vocabulary needs UTF-8 text. Received: {line[:40]!r}") from None
         return load_vocab(path)
     whole = read_json(path)
     _check_whole(path, whole)
     return dict(whole["model"]["vocab"])
-
-
-def _check_encoding(path):
-    """Raises ValueError, which names the first line that is not UTF-8: `load_vocab` would omit its characters."""
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError:
-            raise ValueError(f"{path}:{number}: a vocabulary needs UTF-8 text. Received: {line[:40]!r}") from None
 
 
 def read_tokenizer_settings(folder: Path) -> TokenizerSettings:
