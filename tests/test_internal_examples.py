@@ -11,7 +11,7 @@ from kcrf.corpora.columns import begin_columns
 from kcrf.corpora.conll import _respelled, _some, conll_lines, join_tokens, read_conll_tokens
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import encoding_hint
-from kcrf.corpora.offsets import fitting_units, from_utf16, misplaced, to_utf16, trimmed_span
+from kcrf.corpora.offsets import fitting_units, from_units, misplaced, to_utf16, trimmed_span
 from kcrf.corpora.sentences import for_each_standard, known_runs, outside_spans
 from kcrf.corpora.splits import NearDuplicates, trigrams
 from kcrf.corpora.tables import iterate_texts
@@ -26,7 +26,7 @@ from kcrf.readers.pieces import case_of
 from kcrf.readers.units import tags_of_units, with_copies
 from kcrf.readers.vocabulary import fold
 from kcrf.readers.windows import cut_pair, windows, with_stops
-from kcrf.readers.word_tokens import choose_units, shape_of, split_tokens, splits_of, token_spans
+from kcrf.readers.word_tokens import choose_units, shape_of, splits_of, token_spans
 from kcrf.tags import bmes
 from kcrf.tags.scheme import violation_in_words, word_starts, word_tags
 from kcrf.tokenizers.characters import ALONE, WORD, character_classes, normalize_with_origins, words_of
@@ -59,7 +59,7 @@ EXAMPLES = [
         [(1, "李雷在", (1, 3, "PER", "李雷"))],
     ),
     (fitting_units([("😀李雷", [(2, 4, "PER", "李雷")])]), ["UTF-16 code units"]),
-    ([to_utf16("😀李雷", 1), from_utf16("😀李雷", 2), from_utf16("😀李雷", 1)], [2, 1, None]),
+    ([to_utf16("😀李雷", 1), from_units("😀李雷", 2), from_units("😀李雷", 1)], [2, 1, None]),
     (trimmed_span("汪建航 来了", (0, 4, "PER")), (0, 3, "PER")),
     (
         for_each_standard(STANDARDS, lambda standard, numbers: [(standard, number) for number in numbers]),
@@ -101,7 +101,7 @@ EXAMPLES = [
     ([fold(x) for x in "Ａ７国"], ["a", "0", "国"]),
     (with_stops("It is 1.5 km. Go."), "It is 1.5 km。 Go."),
     ([cut_pair("abcdef", "xy", 5), cut_pair("abcdef", "uvwxyz", 6)], [("abc", "xy"), ("abc", "uvw")]),
-    (split_tokens("UN-led", [(0, 6)], "-"), [(0, 2), (2, 3), (3, 6)]),
+    (token_spans("UN-led", "-").tolist(), [[0, 2], [2, 3], [3, 6]]),
     (
         [shape_of(word) for word in ("Leeds", "NASA", "McCoy", "1,998", "U.S.", "北京")],
         ["Xxx", "XX", "XxXxx", "d,dd", "X.X.", "xx"],

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import Layer, keras, ops
+from kcrf.layers.dense import config_of, fresh
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
@@ -48,9 +49,8 @@ class GlobalPointer(Layer):
         self.built = True
 
     def _dense(self, units: int, name: str, input_shape: Any) -> Any:
-        initializer = keras.initializers.get(keras.initializers.serialize(self.kernel_initializer))
-        options = {"use_bias": self.use_bias, "kernel_initializer": initializer, "dtype": self.dtype_policy}
-        layer = keras.layers.Dense(units, name=name, **options)
+        options = {"use_bias": self.use_bias, "kernel_initializer": fresh(self.kernel_initializer)}
+        layer = keras.layers.Dense(units, name=name, dtype=self.dtype_policy, **options)
         layer.build(tuple(input_shape))
         return layer
 
@@ -92,10 +92,8 @@ class GlobalPointer(Layer):
         return (input_shape[0], self.heads, input_shape[1], input_shape[1])
 
     def get_config(self) -> dict[str, Any]:
-        names = ("heads", "head_size", "RoPE", "use_bias", "tril_mask")
-        initializer = keras.initializers.serialize(self.kernel_initializer)
-        own = {name: getattr(self, name) for name in names}
-        return {**super().get_config(), **own, "kernel_initializer": initializer}
+        names = ("heads", "head_size", "RoPE", "use_bias", "tril_mask", "kernel_initializer")
+        return {**super().get_config(), **config_of(self, *names)}
 
 
 @register

@@ -83,21 +83,16 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
         ValueError: A column is missing, a text or a label is empty, or there is no example. Names the line.
     """
     examples = read_all_classified(path, fields)
-    _check_not_columns(path, examples)
-    undecided = undecided_examples(examples)
-    if undecided:
-        print_note(f"{path}: skipped {len(undecided):,} texts with the label '-', on which annotators did not agree")
-    return [example for number, example in enumerate(examples) if number not in undecided]
-
-
-def _check_not_columns(path: object, examples: Sequence[Example]) -> None:
-    """Refuses tokens with entity tags, which look like texts of one word with labels."""
     labels = {example.label for example in examples}
     if any(label.startswith("B-") for label in labels) and all(map(ENTITY_TAG.fullmatch, labels)):
         raise ValueError(
             f"{path}: needs texts with a label each. Received: what looks like tokens with entity tags, which "
             "--task ner and `kcrf.corpora.read_entities` read"
         )
+    undecided = undecided_examples(examples)
+    if undecided:
+        print_note(f"{path}: skipped {len(undecided):,} texts with the label '-', on which annotators did not agree")
+    return [example for number, example in enumerate(examples) if number not in undecided]
 
 
 def undecided_examples(examples: Sequence[Example]) -> set[int]:

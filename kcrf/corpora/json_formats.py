@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.formats import Annotated, Format, Item, Source, Span, Tagged, note, span, string
 from kcrf.corpora.lines import FilePath
-from kcrf.corpora.offsets import from_utf16, misplaced
+from kcrf.corpora.offsets import from_units, misplaced
 from kcrf.corpora.sentences import UNKNOWN
 from kcrf.files import json_line, read_json
 
@@ -341,7 +341,7 @@ def _is_of_doccano(item: Object) -> bool:
 def _from_javascript(source: Source, texts: list[Annotated]) -> list[Annotated]:
     """The texts with spans in characters. doccano counts UTF-16 code units: a character beyond U+FFFF is two."""
     moved: list[Any] = [
-        [(from_utf16(t.text, a), from_utf16(t.text, b), *label) for a, b, *label in t.spans] for t in texts
+        [(from_units(t.text, a), from_units(t.text, b), *label) for a, b, *label in t.spans] for t in texts
     ]
     changed = sum(spans != t.spans for spans, t in zip(moved, texts, strict=True))
     fits = all(None not in span[:2] for spans in moved for span in spans)

@@ -1,6 +1,7 @@
 """Offsets of entities: whether they count characters, and which unit fits where they do not."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from kcrf.progress_bars import print_note
@@ -50,25 +51,16 @@ def _by_characters(text: str, start: int, end: int) -> str | None:
     return text[start:end] if 0 <= start < end <= len(text) else None
 
 
-def _by_units_of(encoding: str, size: int) -> Cut:
-    """The function that cuts a text by offsets in units of `size` bytes in an encoding."""
-
-    def cut(text: str, start: int, end: int) -> str | None:
-        units = text.encode(encoding, "surrogatepass")
-        if not 0 <= start < end <= len(units) // size:
-            return None
-        try:
-            return units[size * start : size * end].decode(encoding)
-        except UnicodeDecodeError:  # within a character
-            return None
-
-    return cut
+def _by_units(text: str, start: int, end: int, encoding: str, size: int) -> str | None:
+    """The part of a text by offsets in units of `size` bytes in an encoding."""
+    first, last = (from_units(text, place, encoding, size) for place in (start, end))
+    return None if first is None or last is None else _by_characters(text, first, last)
 
 
 _UNITS = {
     "characters with the end included": lambda text, start, end: _by_characters(text, start, end + 1),
-    "UTF-16 code units": _by_units_of("utf-16-le", 2),
-    "bytes of UTF-8": _by_units_of("utf-8", 1),
+    "UTF-16 code units": partial(_by_units, encoding="utf-16-le", size=2),
+    "bytes of UTF-8": partial(_by_units, encoding="utf-8", size=1),
 }
 
 
@@ -77,11 +69,11 @@ def to_utf16(text: str, place: int) -> int:
     return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
 
 
-def from_utf16(text: str, place: int) -> int | None:
-    """The place in characters of one in UTF-16 code units, or None if it is within a character or not in the text."""
-    units = text.encode("utf-16-le", "surrogatepass")
+def from_units(text: str, place: int, encoding: str = "utf-16-le", size: int = 2) -> int | None:
+    """The place in characters of one in code units, or None if it is within a character or not in the text."""
+    units = text.encode(encoding, "surrogatepass")
     try:
-        return len(units[: 2 * place].decode("utf-16-le")) if 0 <= place <= len(units) // 2 else None
+        return len(units[: size * place].decode(encoding)) if 0 <= place <= len(units) // size else None
     except UnicodeDecodeError:
         return None
 

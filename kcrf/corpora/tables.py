@@ -79,7 +79,7 @@ def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, cou
     rows = table_cells(name, chain(begin[1:], lines), separator_of(begin[-1]))
     if fields is None or not all(field.isdecimal() for field in fields):
         number, head = next(rows, (1, []))
-        columns, width = _columns_by_name(number, head, name, fields, count), len(head)
+        columns, width = _columns_by_name(number, [cell.strip() for cell in head], name, fields, count), len(head)
     else:
         columns, width = list(map(int, fields)), None
     for number, cells in rows:
@@ -92,7 +92,6 @@ def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, cou
 def _columns_by_name(
     number: int, head: Sequence[str], name: str, fields: Sequence[str] | None, count: int
 ) -> list[int]:
-    head = [cell.strip() for cell in head]
     if fields is not None:
         return named_columns(name, number, head, fields)
     columns = [column for column in usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count]) if column is not None]

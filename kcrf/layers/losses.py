@@ -77,11 +77,11 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         """Raises an error for the first label that is no tag, or is forbidden. There is none if the model diverged."""
         labels, tags = self._read(y_true, y_pred)
         wrong = is_no_tag(tags, y_pred.shape[-1]) & real_positions(y_pred)  # (batch, time)
-        raise_if(
-            ops.any(wrong),
-            self._requirement(y_pred.shape[-1]) + "label {} in sentence {}, position {} of the batch",
-            *_first_label(wrong, labels),
-        )
+        index = _first(ops.reshape(wrong, (-1,)))
+        time = ops.cast(ops.maximum(ops.shape(wrong)[1], 1), index.dtype)
+        label = ops.take(ops.pad(ops.reshape(labels, (-1,)), [[0, 1]]), index)
+        message = self._requirement(y_pred.shape[-1]) + "label {} in sentence {}, position {} of the batch"
+        raise_if(ops.any(wrong), message, label, index // time, index % time)
         raise_if(
             ops.any(forbidden),
             "Labels must be allowed by the constraints of the CRF; `kcrf.tags.check_tags` finds those that are not, "
@@ -101,13 +101,6 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
 def _first(flags: Any) -> Any:
     """The index of the first True of flags `(n,)`; n if there is none, as in an empty batch."""
     return ops.argmax(ops.pad(flags, [[0, 1]], constant_values=True))
-
-
-def _first_label(wrong: Any, y_true: TensorLike) -> tuple[Any, Any, Any]:
-    """The first label that is wrong, its sentence and its position, as scalar tensors."""
-    index = _first(ops.reshape(wrong, (-1,)))
-    time = ops.cast(ops.maximum(ops.shape(wrong)[1], 1), index.dtype)
-    return ops.take(ops.pad(ops.reshape(y_true, (-1,)), [[0, 1]]), index), index // time, index % time
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

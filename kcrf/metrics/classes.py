@@ -153,9 +153,14 @@ def token_scores(
     labels = sorted({tag for _, *tags in rows for tag in tags})
     scores = classification_scores([tag for _, tag, _ in rows], [tag for *_, tag in rows], labels)
     confusion = Counter((true, tag) for _, true, tag in rows if true != tag)
-    result = {"tokens": len(rows), "accuracy": scores["accuracy"], "macro_f": scores["macro_f"]}
+    result: dict[str, Any] = {"tokens": len(rows), "accuracy": scores["accuracy"], "macro_f": scores["macro_f"]}
     if training_words is not None:
-        result |= _by_vocabulary(rows, set(training_words))
+        vocabulary = set(training_words)
+        unseen = [true == tag for word, true, tag in rows if word not in vocabulary]
+        seen = [true == tag for word, true, tag in rows if word in vocabulary]
+        result["oov_rate"] = len(unseen) / len(rows)
+        result["oov_accuracy"] = sum(unseen) / len(unseen) if unseen else None
+        result["iv_accuracy"] = sum(seen) / len(seen) if seen else None
     ordered = sorted(confusion.items(), key=lambda item: (-item[1], item[0]))
     return {**result, "labels": scores["labels"], "confusion": [[*pair, count] for pair, count in ordered]}
 
@@ -173,13 +178,3 @@ def _scored_tokens(tokens: Any, gold: Any, predicted: Any) -> list[tuple[str, st
     if not rows:
         raise ValueError("Token tagging needs at least one token with a gold tag to score. Received: none")
     return rows
-
-
-def _by_vocabulary(rows: Sequence[tuple[str, str, str]], vocabulary: set[str]) -> dict[str, Any]:
-    unseen = [true == tag for word, true, tag in rows if word not in vocabulary]
-    seen = [true == tag for word, true, tag in rows if word in vocabulary]
-    return {
-        "oov_rate": len(unseen) / len(rows),
-        "oov_accuracy": sum(unseen) / len(unseen) if unseen else None,
-        "iv_accuracy": sum(seen) / len(seen) if seen else None,
-    }

@@ -31,21 +31,16 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
         self.name = name
 
     def __call__(self, step: Any) -> Tensor:
-        return self.peak * broken_line(step, self.points)
+        step = ops.cast(step, "float32")
+        corners = list(self.points.items()) if 0 in self.points else [(0, 0.0), *self.points.items()]
+        value = ops.zeros_like(step) + corners[0][1]
+        for (start, low), (end, high) in zip(corners, corners[1:], strict=False):
+            value = value + (high - low) * ops.clip((step - start) / (end - start), 0.0, 1.0)
+        return self.peak * value
 
     def get_config(self) -> dict[str, Any]:
         points = {str(step): factor for step, factor in self.points.items()}  # JSON has no integer keys
         return {"points": points, "peak": self.peak, "name": self.name}
-
-
-def broken_line(step: Any, points: dict[int, float]) -> Tensor:
-    """Interpolates between sorted points, and from (0, 0) if none is at 0; constant after the last."""
-    step = ops.cast(step, "float32")
-    corners = list(points.items()) if 0 in points else [(0, 0.0), *points.items()]
-    value = ops.zeros_like(step) + corners[0][1]
-    for (start, low), (end, high) in zip(corners, corners[1:], strict=False):
-        value = value + (high - low) * ops.clip((step - start) / (end - start), 0.0, 1.0)
-    return value
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

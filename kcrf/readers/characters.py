@@ -53,14 +53,12 @@ class CharacterReader(Reader):
 
     def with_words(self, counts: Mapping[str, int]) -> "CharacterReader":
         """The reader with additional words in its lexicon, from a mapping from words to counts."""
-        lexicon = self.lexicon and self.lexicon.with_words(counts)
-        return CharacterReader(self.vocabulary, lexicon, self.ngrams, self.types, self.vectors)
+        return self.changed(lexicon=self.lexicon and self.lexicon.with_words(counts))
 
     def grown(self, sentences: Sequence[Sentence], min_bigrams: int) -> "CharacterReader":
         """The reader with the vocabulary of more sentences, whose entries have the next numbers."""
         texts = [sentence.text for sentence in sentences]
-        vocabulary = self.vocabulary and self.vocabulary.grown(texts, min_bigrams)
-        return CharacterReader(vocabulary, self.lexicon, self.ngrams, self.types, self.vectors)
+        return self.changed(vocabulary=self.vocabulary and self.vocabulary.grown(texts, min_bigrams))
 
     def read_texts(
         self, texts: Sequence[tuple[str, str | None]], max_length: int, whole: bool = False

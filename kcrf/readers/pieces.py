@@ -1,7 +1,6 @@
 """Reads texts as the pieces of an encoder's tokenizer."""
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -161,16 +160,11 @@ class EncoderReader(Reader):
 
     def with_tokens(self) -> Self:
         """The same reader with `by_tokens`: its units are the tokens that are passed with the texts."""
-        other = copy(self)
-        other.by_tokens = True
-        return other
+        return self.changed(by_tokens=True)
 
     def with_config(self, config: dict[str, Any], word_case: bool) -> Self:
         """The same reader, without word vectors and tokens, for an encoder with fewer layers."""
-        other = copy(self)
-        other.config = config
-        other.word_case, other.vectors, other.by_tokens = word_case, None, False
-        return other
+        return self.changed(config=config, word_case=word_case, vectors=None, by_tokens=False)
 
 
 class PieceReader(EncoderReader):

@@ -68,8 +68,12 @@ class Reader(ABC):
 
     def with_vectors(self, vectors: WordVectors | None) -> Self:
         """The same reader with word vectors as an input."""
+        return self.changed(vectors=vectors)
+
+    def changed(self, **attributes: Any) -> Self:
+        """The same reader with other attributes."""
         other = copy(self)
-        other.vectors = vectors
+        vars(other).update(attributes)
         return other
 
     @abstractmethod

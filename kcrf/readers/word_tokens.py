@@ -39,17 +39,12 @@ _TOKEN = re.compile(
 
 
 def token_spans(text: str, splits: str = "") -> np.ndarray:
-    """Splits a text into tokens, which cover the text except for white space."""
+    """Splits a text into tokens, which cover the text except for white space; also at each of some characters."""
     spans = [match.span() for match in _TOKEN.finditer(text)]
-    return np.array(split_tokens(text, spans, splits), int).reshape(-1, 2)
-
-
-def split_tokens(text: str, spans: list[tuple[int, int]], splits: str) -> list[tuple[int, int]]:
-    """Splits tokens before and after each of some characters."""
-    if not splits or not any(character in text for character in splits):
-        return spans
-    parts = re.compile(f"[{re.escape(splits)}]|[^{re.escape(splits)}]+")
-    return [part.span() for start, end in spans for part in parts.finditer(text, start, end)]
+    if any(character in text for character in splits):
+        parts = re.compile(f"[{re.escape(splits)}]|[^{re.escape(splits)}]+")
+        spans = [part.span() for start, end in spans for part in parts.finditer(text, start, end)]
+    return np.array(spans, int).reshape(-1, 2)
 
 
 def shape_of(word: str) -> str:

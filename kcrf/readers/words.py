@@ -146,8 +146,8 @@ class WordReader(Reader):
 
     def grown(self, sentences: Sequence[Sentence]) -> "WordReader":
         """The reader with the vocabulary of more sentences, whose entries have the next numbers."""
-        vocabulary = self.vocabulary and self.vocabulary.grown(_words_of(sentences, self.splits))
-        return WordReader(vocabulary, self.splits, self.ngrams, self.vectors)
+        words = _words_of(sentences, self.splits)
+        return self.changed(vocabulary=self.vocabulary and self.vocabulary.grown(words))
 
 
 def _words_of(sentences: Sequence[Sentence], splits: str) -> Iterator[str]:

@@ -48,7 +48,10 @@ class Entities(Task):
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
         if not any(sentence.spans for sentence in parts["valid"]):
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
-        return DataFacts(types=types, units=_units(user, parts) if user.bert is None else None)
+        units = user.units or choose_units(parts["train"]) if user.bert is None else None
+        if units == "words" and user.extend is None:
+            note_cut_entities(parts, splits_of(parts["train"]), "taken as unknown", "--units characters")
+        return DataFacts(types=types, units=units)
 
     def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
         return read_entities(path, options["column"], options["repair"])
@@ -59,22 +62,13 @@ class Entities(Task):
         return entity_scores([sentence.spans for sentence in gold], scored)
 
 
-def _units(user: Any, parts: Any) -> str:
-    """The units of the user, or those that fit the training set: "words" or "characters"."""
-    units = user.units or choose_units(parts["train"])
-    if units == "words" and user.extend is None:
-        note_cut_entities(parts, splits_of(parts["train"]), "taken as unknown", "--units characters")
-    return units
-
-
 def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_training: str, remedy: str) -> None:
     """Prints a note for each part in which entities begin or end inside a word."""
     for name, sentences in parts.items():
         cut = entities_that_cut_tokens(sentences, splits)
         if cut:
-            effect = (
-                f"the tags there are {in_training}" if name == "train" else "they cannot be found, and count as missed"
-            )
+            effect = f"the tags there are {in_training}"
+            effect = effect if name == "train" else "they cannot be found, and count as missed"
             count = sum(len(sentence.spans) for sentence in sentences)
             print_note(
                 f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {effect}; "

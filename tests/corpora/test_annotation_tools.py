@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kcrf.corpora import Example, Sentence, read_classified, read_entities, read_segmented, read_tagged
-from kcrf.corpora.offsets import from_utf16, to_utf16
+from kcrf.corpora.offsets import from_units, to_utf16
 
 BACKENDS = ["torch"]
 LEI = Sentence("李雷在上海", [(0, 2, "PER"), (3, 5, "LOC")])
@@ -123,9 +123,9 @@ def test_utf16_places_are_those_of_the_encoded_text(text):
         units = to_utf16(text, place)
         assert units == sum(1 + (ord(c) > 0xFFFF) for c in text[:place])
         if "\ud800" not in text:
-            assert from_utf16(text, units) == place
-    assert from_utf16("a😀", 2) is None is from_utf16("a😀", -1)
-    assert from_utf16("a😀", 4) is None
+            assert from_units(text, units) == place
+    assert from_units("a😀", 2) is None is from_units("a😀", -1)
+    assert from_units("a😀", 4) is None
 
 
 def test_triples_of_spacy_count_characters(tmp_path, capsys):
