@@ -57,7 +57,7 @@ def _by_units(text: str, start: int, end: int, encoding: str, size: int) -> str 
     return None if first is None or last is None else _by_characters(text, first, last)
 
 
-_UNITS = {
+_UNITS: dict[str, Cut] = {
     "characters with the end included": lambda text, start, end: _by_characters(text, start, end + 1),
     "UTF-16 code units": partial(_by_units, encoding="utf-16-le", size=2),
     "bytes of UTF-8": partial(_by_units, encoding="utf-8", size=1),
