@@ -1,10 +1,15 @@
-"""Tests of kcrf.corpora, kcrf.readers, kcrf.tags, kcrf.tokenizers, kcrf.augmentation, kcrf.metrics: small functions."""
+"""Tests of kcrf.corpora, kcrf.readers, kcrf.tags, kcrf.tokenizers, kcrf.augmentation, kcrf.chains: small functions."""
 
 import numpy as np
 import pytest
 
 from kcrf.augmentation.pieces import apart, choose, group_words, pieces_of, text_of
-from kcrf.corpora import Sentence, tagged_sentence
+from kcrf.augmentation.translation import back_translate
+from kcrf.chains import Packing, best_paths, entropies_of, roles_of
+from kcrf.chains.recursions import _blocks
+from kcrf.checkpoints.names import layer_owner
+from kcrf.checkpoints.tensor_bundle import VARINT, parse_message, read_varint
+from kcrf.corpora import Example, Sentence, tagged_sentence
 from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line
 from kcrf.corpora.classified import have_decimals, sorted_labels
 from kcrf.corpora.columns import begin_columns
@@ -17,7 +22,9 @@ from kcrf.corpora.splits import NearDuplicates, trigrams
 from kcrf.corpora.tables import iterate_texts
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
 from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
+from kcrf.linear.quasi_newton import minimize
 from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_mean, bootstrap_scores, f1_of_counts, span_counts
+from kcrf.networks.network import most_likely_temperature
 from kcrf.readers import CharacterReader, Vocabulary, WordReader, WordVocabulary
 from kcrf.readers.code_points import character_type, code_points, types_of_characters
 from kcrf.readers.ngrams import buckets_of, places_of
@@ -27,8 +34,10 @@ from kcrf.readers.units import tags_of_units, with_copies
 from kcrf.readers.vocabulary import fold
 from kcrf.readers.windows import cut_pair, windows, with_stops
 from kcrf.readers.word_tokens import choose_units, shape_of, splits_of, token_spans
-from kcrf.tags import bmes
+from kcrf.tags import bio, bmes
 from kcrf.tags.scheme import violation_in_words, word_starts, word_tags
+from kcrf.tasks.forms import items_of
+from kcrf.tasks.tokens import sentence_of_tokens
 from kcrf.tokenizers.characters import ALONE, WORD, character_classes, normalize_with_origins, words_of
 from kcrf.tokenizers.vocabularies import continues_word, vocab_text
 
@@ -39,6 +48,7 @@ PFR = [[f"19980101-01-001-{n:03}/m", "迈向/v", "充满/v"] for n in range(1, 1
 DONT, GERMANY = pieces_of("don't miss")[0], "Germany's U.N. team didn't pay $1,000 (O'Brien)."
 LEEDS = WordVocabulary.of(["Leeds", "leeds"], min_words=1, min_features=1)
 GBK = "; it looks like GB18030: `iconv -f GB18030 -t UTF-8 text.txt > NEW_FILE` converts it"
+MINIMUM = np.array([3.0, 0.5])
 EXAMPLES = [
     (
         doccano_line(PreAnnotation("😀李雷", [(1, 3, "PER")], [], 0.5)),
@@ -137,6 +147,26 @@ EXAMPLES = [
     (bootstrap_scores([[1, 1, 1]] * 9, samples=3).tolist(), [1.0, 1.0, 1.0]),
     (bootstrap_mean([0.5, 0.5, 0.5]), (0.5, 0.5, 0.5)),
     (float(f1_of_counts(np.array([1, 2, 2]))), 0.5),
+    ([(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)], [([[0], [1]], [[0], [1]])]),
+    (best_paths(np.array([[1, 0], [0, 0.9]]), np.array([[0, -2.0], [0, 0]]), Packing([0], [2])).tolist(), [0, 0]),
+    (entropies_of(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist(), [0.6931, 0.0]),
+    ([part.tolist() for part in roles_of(bio(["X"]))], [[True, True, False], [-1, 2, 2]]),  # O, B-X, I-X
+    (most_likely_temperature(lambda temperature: -((1 / temperature - 0.5) ** 2)), 2.0),
+    (
+        minimize(lambda x: (((x - MINIMUM) ** 2).sum() / 2, x - MINIMUM), np.zeros(2), l1=1.0)[0].round(4).tolist(),
+        [2.0, 0.0],
+    ),
+    ([read_varint(bytes([0xAC, 0x02]), 0), parse_message(bytes([0x08, 0x63]), {1: VARINT})], [(300, 2), {1: 99}]),
+    (
+        [layer_owner(x) for x in ("bert/encoder/layer_10/output/dense/kernel", "bert.pooler.dense.weight")],
+        [10, "pooler"],
+    ),
+    (sentence_of_tokens("Kim slept").tokens, [(0, 3), (4, 9)]),
+    (
+        items_of("ner", "train", [("Kim slept", [(0, 3, "PER")]), {"tokens": ["Ada"], "ner_tags": ["B-PER"]}]),
+        [Sentence("Kim slept", [(0, 3, "PER")]), Sentence("Ada", [(0, 3, "PER")], [(0, 3)])],
+    ),
+    (back_translate([Example("a fine film", "good")], "sed s/fine/good/"), [[Example("a good film", "good")]]),
 ]
 
 

@@ -10,12 +10,7 @@ from kcrf.corpora.lines import decode_lines
 
 
 def back_translate(examples: Sequence[Example], command: str) -> list[list[Example]]:
-    """Paraphrases labeled texts by back-translation (Sennrich et al. 2016, https://arxiv.org/abs/1511.06709).
-
-    >>> from kcrf.corpora import Example
-    >>> back_translate([Example("a fine film", "good")], "sed s/fine/good/")
-    [[Example(text='a good film', label='good', text_b=None, source='')]]
-    """
+    """Paraphrases labeled texts by back-translation (Sennrich et al. 2016, https://arxiv.org/abs/1511.06709)."""
     lines = [_line(example, text) for example in examples for text in example.texts if text is not None]
     translated = iter(_translate(lines, command))
     copies = []

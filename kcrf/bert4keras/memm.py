@@ -24,12 +24,7 @@ _OF_CRF_ALONE = {"use_boundary", "constraints"}
 
 
 def equal_crf(emissions: TensorLike, mask: Any, transitions: TensorLike) -> tuple[Any, Any]:
-    """The emissions `(batch, time, tags)` and transitions of a CRF whose path scores are the model's log probabilities.
-
-    >>> emissions, transitions = equal_crf([[[0.0, 0.0], [2.0, 2.0]]], [[True, True]], [[0.0, 0.0], [0.0, 0.0]])
-    >>> round(float(crf.path_score(emissions, [[0, 1]], None, transitions)[0]), 4)  # log 1/4, since all are alike
-    -1.3863
-    """
+    """The emissions `(batch, time, tags)` and transitions of a CRF whose path scores are the log probabilities."""
     emissions = ops.convert_to_tensor(emissions)
     halves = ops.convert_to_tensor(transitions) / 2.0
     folded = _folded(emissions, mask, halves)

@@ -119,11 +119,7 @@ class Posterior:
 
 
 def entropies_of(probabilities: np.ndarray) -> np.ndarray:
-    """The entropies in nats of distributions over the last axis, float64.
-
-    >>> entropies_of(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
-    [0.6931, 0.0]
-    """
+    """The entropies in nats of distributions over the last axis, float64."""
     probabilities = np.asarray(probabilities, "float64")
     logarithms = np.log(np.where(probabilities > 0, probabilities, 1.0))
     return np.maximum(-(probabilities * logarithms).sum(axis=-1), 0.0)
@@ -136,12 +132,7 @@ def _log_sum(scores: np.ndarray) -> np.ndarray:
 
 
 def roles_of(scheme: TagScheme) -> tuple[np.ndarray, np.ndarray]:
-    """Which tags begin a span or are outside, and which tag would make a span longer, -1 if none, `(tags,)`.
-
-    >>> from kcrf.tags import bio
-    >>> [part.tolist() for part in roles_of(bio(["X"]))]  # O, B-X, I-X
-    [[True, True, False], [-1, 2, 2]]
-    """
+    """Which tags begin a span or are outside, and which tag would make a span longer, -1 if none, `(tags,)`."""
     begins, longer = np.zeros(len(scheme), bool), np.full(len(scheme), -1, "int32")
     if scheme.is_of_tokens:
         return ~begins, longer

@@ -68,11 +68,7 @@ class Packing:
 
 
 def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing) -> np.ndarray:
-    """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`, 0 outside of sequences.
-
-    >>> best_paths(np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([[0.0, -2.0], [0.0, 0.0]]), Packing([0], [2]))
-    array([0, 0])
-    """
+    """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`, 0 outside of sequences."""
     tags = np.zeros(len(emissions), "int64")
     scores = packed(emissions, packing)  # then of the best path from the first position that ends in each tag
     transitions, steps = np.asarray(transitions, scores.dtype), packing.steps
@@ -107,11 +103,7 @@ def _best_before(transitions: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _blocks(allowed: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-    """Groups allowed transitions by size into blocks of source tags `(blocks, from)` and target tags `(blocks, to)`.
-
-    >>> [(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)]
-    [([[0], [1]], [[0], [1]])]
-    """
+    """Groups allowed transitions by size into blocks of source tags `(blocks, from)` and target tags `(blocks, to)`."""
     targets_of: dict[tuple[int, ...], list[int]] = {}
     sizes: dict[tuple[int, int], list[Any]] = {}
     for target, column in enumerate(allowed.T):

@@ -153,42 +153,30 @@ def _settings(config: str | PathLike[str] | Mapping[str, Any], pad_token_id: int
 
 def _module(source: Any, settings: Any, skip_top_layers: int) -> tuple[Any, tuple[str, ...]]:
     """The module of a model, and the beginnings of the names of freshly initialized parameters."""
-    depth = settings.num_hidden_layers
-    fresh: tuple[str, ...] = ()
+    import torch
+    from transformers import AutoModel
+
+    depth, options = settings.num_hidden_layers, {"dtype": torch.float32}
     if not 0 <= skip_top_layers <= depth:
         raise ValueError(f"The encoder has {depth} layers. Received: {skip_top_layers} top layers")
-    module = _loaded(source, settings, skip_top_layers) if source else _new(settings)
-    if source and skip_top_layers:
-        (name, loaded), (_, new) = _blocks(module), _blocks(_new(settings))
-        for number in range(depth - skip_top_layers, depth):
-            loaded[number].load_state_dict(new[number].state_dict())
-            fresh = (*fresh, f"{name}.{number}.")
+    fresh: tuple[str, ...] = ()
+    if source:
+        module, told = AutoModel.from_pretrained(source, config=settings, output_loading_info=True, **options)
+        name, blocks = _blocks(module)
+        fresh = tuple(f"{name}.{number}." for number in range(depth - skip_top_layers, depth))
+        absent = [key for key in sorted(told["missing_keys"]) if not key.startswith((*fresh, "pooler."))]
+        absent += [str(item[0]) for item in told["mismatched_keys"]]
+        if absent:
+            needed = f"all weights of its {settings.model_type}"
+            raise ValueError(f"{source}: needs {needed}. Received: none for {absent[:8]}")
+    if fresh or not source:
+        new = AutoModel.from_config(settings, **options)
+    if fresh:
+        blocks[-skip_top_layers:].load_state_dict(_blocks(new)[1][-skip_top_layers:].state_dict())
+    module = module if source else new
     if hasattr(module, "pooler"):
         module.pooler = None  # whose parameters would get no gradient
     return module.to(ops.convert_to_tensor(0.0).device), fresh
-
-
-def _new(settings: Any) -> Any:
-    """The module with random weights."""
-    import torch
-    from transformers import AutoModel
-
-    return AutoModel.from_config(settings, dtype=torch.float32)
-
-
-def _loaded(source: Any, settings: Any, skip_top_layers: int) -> Any:
-    """The module with pretrained weights. Raises ValueError if one is missing."""
-    import torch
-    from transformers import AutoModel
-
-    module, told = AutoModel.from_pretrained(source, config=settings, dtype=torch.float32, output_loading_info=True)
-    name, _ = _blocks(module)
-    skipped = tuple(f"{name}.{settings.num_hidden_layers - 1 - number}." for number in range(skip_top_layers))
-    absent = [name for name in sorted(told["missing_keys"]) if not name.startswith((*skipped, "pooler."))]
-    absent += [str(item[0]) for item in told["mismatched_keys"]]
-    if absent:
-        raise ValueError(f"{source}: needs all weights of its {settings.model_type}. Received: none for {absent[:8]}")
-    return module
 
 
 def _blocks(module: Any) -> tuple[str, Any]:

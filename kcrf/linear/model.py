@@ -25,11 +25,6 @@ class LinearModel:
     """Scores of n-gram features for each tag, `(buckets, tags)`, and the transitions between tags without their rules.
 
     Bucket 0 stands for no feature, and its scores are 0. With `constraints`, paths must follow the rules of the scheme.
-
-    >>> from kcrf.tags import bmes
-    >>> model = LinearModel.new(bmes(), buckets=8)
-    >>> bool(model.constrained_transitions()[0, 2] == FORBIDDEN)  # no m after s
-    True
     """
 
     def __init__(

@@ -26,10 +26,6 @@ def minimize(
     """The minimum of `function(x) + l1 * sum(abs(x))`: the point and the value there.
 
     Stops when the last ten iterations have improved the objective by less than the fraction `tolerance`.
-
-    >>> minimum, _ = minimize(lambda x: (((x - [3.0, 0.5]) ** 2).sum() / 2, x - [3.0, 0.5]), np.zeros(2), l1=1.0)
-    >>> minimum.round(4).tolist()
-    [2.0, 0.0]
     """
     value, gradient = function(x)
     objectives = [value + l1 * np.abs(x).sum()]

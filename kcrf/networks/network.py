@@ -88,11 +88,7 @@ class ClassificationNetwork(ABC):
 
 
 def most_likely_temperature(log_likelihood: Callable[[float], float]) -> float:
-    """The temperature from 0.5 to 4 with the highest log likelihood, by golden-section search (Guo et al., 2017).
-
-    >>> most_likely_temperature(lambda temperature: -((1 / temperature - 0.5) ** 2))
-    2.0
-    """
+    """The temperature from 0.5 to 4 with the highest log likelihood, by golden-section search (Guo et al., 2017)."""
     low, high = math.log(_LOWEST), math.log(_HIGHEST)
     for _ in range(_STEPS):
         lower, upper = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)

@@ -13,12 +13,7 @@ _SENTENCE = ("sentence_id", "sent_id", "sentence", "Sentence #")
 
 
 def items_of(task: str, name: str, part: Any) -> list[Any]:
-    """The items of a part in the form that a task checks: `Sentence`s, lists of words, pairs, or texts with labels.
-
-    >>> items = items_of("ner", "train", [("Kim slept", [(0, 3, "PER")]), {"tokens": ["Ada"], "ner_tags": ["B-PER"]}])
-    >>> [(sentence.text, sentence.spans) for sentence in items]
-    [('Kim slept', [(0, 3, 'PER')]), ('Ada', [(0, 3, 'PER')])]
-    """
+    """The items of a part in the form that a task checks: `Sentence`s, lists of words, pairs, or texts with labels."""
     if isinstance(part, Mapping):
         raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
     rows = _rows(part)
