@@ -37,7 +37,6 @@ from kcrf.backend.host import (
     layer_behind,
     linear,
     mask_ignores_inputs,
-    model_being_trained,
     ops,
     own_trainable_variables,
     path_of,

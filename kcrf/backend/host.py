@@ -35,7 +35,6 @@ else:
 Optimizer: Any = _host.Optimizer
 Wrapper: Any = _host.Wrapper
 DirectCalls: Any = getattr(_host, "DirectCalls", type("DirectCalls", (), {}))  # not `object`, which must come last
-model_being_trained: Any = getattr(_host, "model_being_trained", lambda: None)
 batch_stream = _host.batch_stream
 current_stateless_scope = _host.current_stateless_scope
 saves_as_hdf5 = _host.saves_as_hdf5

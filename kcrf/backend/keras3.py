@@ -1,6 +1,5 @@
 """Keras 3 and what only its internals know. `kcrf.bert4keras.tf_keras` has the same names for Keras 2."""
 
-import inspect
 import itertools
 from functools import partial
 from typing import Any
@@ -42,18 +41,6 @@ def is_training() -> Any:
 def computes_shapes_only() -> bool:
     """Whether the current layer is called on symbolic tensors, to infer the shapes of its outputs."""
     return global_state.get_global_attribute("symbolic_scope") is not None
-
-
-def model_being_trained() -> Any:
-    """The outermost model on the stack of calls, or None. On JAX, the trainer tells layers nothing of their model."""
-    if keras.backend.backend() == "torch" and torch.compiler.is_compiling():
-        return None  # it follows no frames
-    frame, found = inspect.currentframe(), None
-    while frame is not None:
-        owner = frame.f_locals.get("self")
-        found = owner if isinstance(owner, keras.Model) else found
-        frame = frame.f_back
-    return found
 
 
 def saves_as_hdf5() -> bool:

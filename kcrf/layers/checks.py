@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import TensorLike, input_names, keras, layer_behind, model_being_trained
+from kcrf.backend import TensorLike, input_names, keras, layer_behind
 from kcrf.layers.chain_layer import ChainLayer
 from kcrf.layers.losses import SentenceLoss
 
@@ -46,9 +46,7 @@ _WARNINGS = {  # by subject
     "`layer.trainable = False`.",
     "metrics": "The metric {metric} counts the masked positions of `{layer}`, too. Use `layer.sparse_accuracy`, "
     "`layer.dense_accuracy` for one-hot tags, or `layer.viterbi_accuracy`.",
-    "loss": "{mistake}",
 }
-_SAME_SUBJECT = {"unused scores": "loss"}  # one warning is enough
 _OF_SCORES = ("linear", "log_softmax", "")  # activations that a last Dense layer may have
 _MASKS = {"attention_mask", "input_mask", "padding_mask"}  # inputs of the encoders of others
 _SAMPLE = 1024  # sentences that are searched for padding
@@ -88,15 +86,6 @@ def check_compiled(model: Any) -> Any:
         if _called_with_mask(layer):
             _warn_of_metrics(layer, [_by_output(collection, model) for collection in metrics], indices)
     return layers
-
-
-def warn_of_losses_of_keras(layer: Any) -> None:
-    """Warns if the model that is being trained was compiled with a loss of Keras for the outputs of a CRF layer."""
-    model = model_being_trained()
-    losses = _by_output(getattr(model, "loss", None), model)
-    mine = [n for n, output in enumerate(getattr(model, "outputs", None) or []) if layer_behind(output) is layer]
-    if mistake := _loss_of_keras(layer, mine, losses):
-        warn_once(layer, "loss", mistake=mistake)
 
 
 def _loss_of_keras(layer: Any, mine: Any, losses: Any) -> str | None:
@@ -222,9 +211,8 @@ def _is_padding(empty: Any) -> bool:
 def warn_once(layer: Any, subject: str, **facts: Any) -> None:
     """Warns of a mistake, unless the layer has been warned of it."""
     warned = _WARNED.setdefault(layer, set())
-    kind = _SAME_SUBJECT.get(subject, subject)
-    if kind not in warned:
-        warned.add(kind)
+    if subject not in warned:
+        warned.add(subject)
         warnings.warn(_WARNINGS[subject].format(layer=layer.name, **facts), UserWarning, stacklevel=2)
 
 

@@ -103,8 +103,6 @@ class ConditionalRandomField(ChainLayer):
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
-        if training and not self._trained:
-            checks.warn_of_losses_of_keras(self)
         outputs = super().call(inputs, mask=mask, training=training)
         if not training and self._trained and self.trainable and not self._scores_are_used:
             checks.warn_once(self, "unused scores")
