@@ -68,20 +68,6 @@ def read_stored_run(path: str | PathLike[str], content: Mapping[str, Any]) -> St
         raise ValueError(f"{path}: needs the settings of a run. Received: {words}") from None
 
 
-def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of a file for reports: `settings`, the values that ran; `chosen`, the names of the settings that the
-    data decided; `said`, the settings of the user; `sources`, where the data are from; `sha256`, their hashes."""
-    stored = read_stored_run(path, content)
-    data = stored.data or {}
-    return {
-        "settings": stored.config.flat(),
-        "chosen": tuple(stored.chosen()),
-        "said": stored.user.said(),
-        "sources": data.get("sources") or {},
-        "sha256": data.get("sha256") or {},
-    }
-
-
 def _config(run: Mapping[str, Any], kind: Kind) -> RunConfig:
     """The configuration in the member "run" of a file. A stage is known by its first setting."""
     classes = {fields(stage)[0].name: stage for stage in STAGES}

@@ -10,10 +10,9 @@ import numpy as np
 
 from kcrf.metrics import advice
 from kcrf.metrics.transitions import is_forbidden
-from kcrf.runs.config_file import read_for_reports
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import in_words, read_log, read_predictions, read_scores, read_transitions
-from kcrf.runs.names import CONFIG, LOG, PREDICTIONS, SCORES, TRANSITIONS
+from kcrf.runs.names import LOG, PREDICTIONS, SCORES, TRANSITIONS
 
 
 @dataclass(frozen=True)
@@ -77,21 +76,22 @@ def _progress(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def read_run(path: str | PathLike[str]) -> RunRecord:
     """Reads a run folder."""
     folder = RunFolder(path)
-    about = read_for_reports(folder.existing(CONFIG), folder.read_json(CONFIG))
+    stored = folder.read_config()
+    data = stored.data or {}
     labels, allowed, transitions = _read(folder.file(TRANSITIONS), read_transitions) or (None, None, None)
     return RunRecord(
         folder.path,
-        about["settings"],
+        stored.config.flat(),
         _read(folder.file(LOG), read_log),
         _read(folder.file(SCORES), read_scores),
         labels,
         allowed,
         transitions,
         _read(folder.file(PREDICTIONS), read_predictions),
-        about["chosen"],
-        about["said"],
-        about["sources"],
-        about["sha256"],
+        tuple(stored.chosen()),
+        stored.user.said(),
+        data.get("sources") or {},
+        data.get("sha256") or {},
     )
 
 

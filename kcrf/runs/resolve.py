@@ -100,7 +100,8 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
     if facts.windows < 1:
         raise ValueError(f"`windows` must be positive. Received: {facts.windows}")
     data, model, optimizer, training, *stages = user.parts()
-    data = _with_facts(data, facts)
+    chosen = {name: getattr(data, name) or getattr(facts, name) for name in ("types", "labels", "units", "standards")}
+    data = replace(data, **chosen)
     used = _stages(stages, data, model, training, facts)
     if model.encoder == "linear":
         optimizer = _optimizer_of_linear(optimizer, training, data, facts.windows)
@@ -120,12 +121,6 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
     precision = training.precision or facts.precision
     training = replace(training, metric=metric, linear_weight=weight, batch_size=batch_size, precision=precision)
     return RunConfig(data, model, optimizer, training, used, facts)
-
-
-def _with_facts(data: DataConfig, facts: DataFacts) -> DataConfig:
-    """The settings of the data. Types, labels, units and standards that the user has not set are those of the facts."""
-    chosen = {name: getattr(data, name) or getattr(facts, name) for name in ("types", "labels", "units", "standards")}
-    return replace(data, **chosen)
 
 
 def _stages(

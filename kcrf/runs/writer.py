@@ -48,10 +48,7 @@ class RunWriter(RunFolder):
             new = new_folder(home)
             clear(new)
             if not _is_run(home):
-                for name in (
-                    names.ESTIMATES,
-                    names.TEACHER_WORDS,
-                ):  # of a process that was killed before the folder was a run
+                for name in (names.ESTIMATES, names.TEACHER_WORDS):  # of a process killed before it was a run
                     (home / name).unlink(missing_ok=True)
                 yield from cls(home)._write(home, is_new=not _names(home) - {LOCK})
                 return

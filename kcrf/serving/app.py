@@ -100,10 +100,7 @@ def build_app(
     _add_state(app, models, limits, metrics, batchers)
     _add_page(app)
     _add_errors(app)
-    paths, known = (
-        [route.path for route in app.routes if isinstance(route, Route)],
-        None if hosts is None else frozenset(hosts),
-    )
+    paths, known = [route.path for route in app.routes if isinstance(route, Route)], hosts and frozenset(hosts)
     app.add_middleware(Connections, limits=limits, metrics=metrics, paths=paths, hosts=known)
     return app
 

@@ -46,17 +46,17 @@ class Interruption(keras.callbacks.Callback):
 
 
 class EpochBatches(keras.callbacks.Callback):
-    """Draws the batches of each epoch."""
+    """Draws the batches of each epoch. Before the first one, `random` becomes the state of the random generator."""
 
     def __init__(self, batches: Any, random: Any = None) -> None:
         super().__init__()
-        self._batches, self._random = batches, random
+        self._batches, self.random = batches, random
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._batches.draw(epoch)
-        if self._random is not None:  # not earlier: `fit` itself draws random numbers before the first epoch
-            set_random_state(self._random)
-            self._random = None
+        if self.random is not None:  # not earlier: `fit` itself draws random numbers before the first epoch
+            set_random_state(self.random)
+            self.random = None
 
 
 class Epochs(keras.callbacks.SwapEMAWeights):
@@ -68,6 +68,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         valid: list[Any],
         history: TrainingHistory,
         folder: RunWriter,
+        batches: EpochBatches,
         monitors: list[Any],
         report: Any,
         averages: bool,
@@ -75,9 +76,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
     ) -> None:
         super().__init__(swap_on_epoch=averages)
         self._tagger, self._valid, self._history, self._folder = tagger, valid, history, folder
-        self._monitors, self._report = monitors, report
-        self._random: Any = None
-        self._linear_part = linear_part
+        self._batches, self._monitors, self._report, self._linear_part = batches, monitors, report, linear_part
         self._ema_weights_in_model = bool(history.rows)
 
     def set_model(self, model: Any) -> None:
@@ -93,19 +92,13 @@ class Epochs(keras.callbacks.SwapEMAWeights):
     def on_train_begin(self, logs: Any = None) -> None:
         self._begin_monitors()  # they measure changes from the initial values
         if self._folder.has_state():
-            self._random = load_state(self._folder, self.model)
+            self._batches.random = load_state(self._folder, self.model)
             self._begin_monitors()  # they count updates from here
         self._start = time.perf_counter() - self._history.seconds()
 
     def _begin_monitors(self) -> None:
         for monitor in self._monitors:
             monitor.on_train_begin()
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        super().on_epoch_begin(epoch, logs)
-        if self._random is not None:  # not earlier: `fit` itself draws random numbers before the first epoch
-            set_random_state(self._random)
-            self._random = None
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_end(epoch, logs)  # averages

@@ -56,8 +56,9 @@ def _train(
     if not history.is_done():
         report = progress.report if progress else None
         monitors, averages = trainer.monitors(tagger, valid), config.model.bert is None
-        epoch_end = Epochs(tagger, valid, history, folder, monitors, report, averages, linear_part(plan, windows))
-        callbacks = [epoch_end, EpochBatches(batches), *([progress] if progress else []), interruption]
+        part, epoch_begin = linear_part(plan, windows), EpochBatches(batches)
+        epoch_end = Epochs(tagger, valid, history, folder, epoch_begin, monitors, report, averages, part)
+        callbacks = [epoch_end, epoch_begin, *([progress] if progress else []), interruption]
         fit_with_progress(model, batches, epochs, len(history.rows), callbacks, progress)
     advice = tagger.crf and last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)
     return tagger, advice
@@ -67,16 +68,15 @@ def compile_model(model: keras.Model, config: RunConfig, loss: Any, steps: int) 
     """Compiles a model for a number of steps: from scratch with Adam and averaged weights, with a BERT with AdamW."""
     optimizer = config.optimizer
     rate = learning_rate(optimizer.learning_rate, optimizer.schedule, optimizer.warmup, steps)
-    make = _adam if config.model.bert is None else _adam_w
-    model.compile(make(model, optimizer, rate, steps), loss=loss)
-
-
-def _adam(model: keras.Model, optimizer: OptimizerConfig, rate: Any, steps: int) -> Any:
+    if config.model.bert is not None:
+        model.compile(_adam_w(model, optimizer, rate), loss=loss)
+        return
     momentum = min(0.998, 1 - 10 / steps) if steps > 20 else 0.5  # averages over 500 steps, or a tenth of a short run
-    return keras.optimizers.Adam(rate, global_clipnorm=5.0, use_ema=True, ema_momentum=momentum)
+    adam = keras.optimizers.Adam(rate, global_clipnorm=5.0, use_ema=True, ema_momentum=momentum)
+    model.compile(adam, loss=loss)
 
 
-def _adam_w(model: keras.Model, optimizer: OptimizerConfig, rate: Any, steps: int) -> Any:
+def _adam_w(model: keras.Model, optimizer: OptimizerConfig, rate: Any) -> Any:
     by_depth = layerwise_decay(model, optimizer.layerwise_decay) if optimizer.layerwise_decay < 1 else {}
     return AdamWeightDecay(
         rate,

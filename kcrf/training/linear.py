@@ -59,19 +59,14 @@ def _batches(config: RunConfig, windows: Any) -> list[Any]:
     pairs = {}
     weight, _ = config.soft_targets or (None, None)
     for inputs, target in windows:
-        standard, target = _target(target, weight)
+        standard = None
+        if isinstance(target, TagsOfStandard):
+            standard, target = target.standard, target.tags
+        elif weight is not None:
+            target = SoftTarget(np.array(target.tags), target.expected_tags, target.expected_steps, weight)
         pairs.setdefault(standard, []).append((inputs["ngrams"], target))
     size = config.training.batch_size or BATCH_SIZES[0]
     return [(standard, batch) for standard, own in pairs.items() for batch in linear_batches(own, size)]
-
-
-def _target(target: Any, weight: float | None) -> tuple[str | None, Any]:
-    """The standard of a target, or None, and the target of a `LinearBatch`."""
-    if isinstance(target, TagsOfStandard):
-        return target.standard, target.tags
-    if weight is None:
-        return None, target
-    return None, SoftTarget(np.array(target.tags), target.expected_tags, target.expected_steps, weight)
 
 
 def _train_epochs(

@@ -45,10 +45,10 @@ class _Cell:
         return in_style(f'<div class="kcrf">{bar}{curves(self.rows)}</div>')
 
 
-def progress_of(progress: Any, title: str) -> Any:
+def progress_of(progress: Any) -> Any:
     """The callback that shows progress, or None. If `progress` is None, only where a person watches."""
     if progress is None:
-        return TrainingProgress(title) if is_watched() else None
+        return TrainingProgress("training") if is_watched() else None
     return progress or None
 
 

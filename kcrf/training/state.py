@@ -12,7 +12,8 @@ from kcrf.training.history import TrainingHistory
 def save_state(folder: RunWriter, model: Any, history: TrainingHistory) -> None:
     """Writes the state of a compiled model and its history with a `RunWriter`."""
     # After the last epoch no state is needed, and JAX may have donated the buffers of the optimizer.
-    folder.save_state(history.get_state(), [] if history.is_done() else _training_state(model))
+    arrays = [] if history.is_done() else [*map(ops.convert_to_numpy, _variables(model)), random_state()]
+    folder.save_state(history.get_state(), arrays)
 
 
 def load_history(folder: RunFolder, history: TrainingHistory) -> None:
@@ -24,28 +25,14 @@ def load_history(folder: RunFolder, history: TrainingHistory) -> None:
 
 def load_state(folder: RunFolder, model: Any) -> np.ndarray:
     """Restores a compiled model from the state in a `RunFolder`. Returns the state of the random generator."""
-    _, arrays = folder.read_state()
-    try:
-        return _restore_state(model, arrays)
-    except ValueError as error:
-        raise ValueError(f"{folder.path}: {error}") from None
-
-
-def _training_state(model: Any) -> list[Any]:
-    """A list of arrays: the variables of a compiled model and its optimizer, then the state of the random generator."""
-    return [*(ops.convert_to_numpy(variable) for variable in _variables(model)), random_state()]
-
-
-def _restore_state(model: Any, arrays: list[np.ndarray]) -> np.ndarray:
-    """Restores the variables of a compiled model from the arrays of `_training_state`."""
-    *values, random = arrays
+    _, (*values, random) = folder.read_state()
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
     variables = _variables(model)
     shapes = [tuple(variable.shape) for variable in variables]
     if shapes != [value.shape for value in values]:
         raise ValueError(
-            f"the state of training must have the {len(shapes)} arrays of this model. "
+            f"{folder.path}: the state of training must have the {len(shapes)} arrays of this model. "
             f"Received: {len(values)}, or others"
         )
     for variable, value in zip(variables, values, strict=True):

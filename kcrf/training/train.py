@@ -61,7 +61,7 @@ def train_tagger(
     """
     for stage in settings.stages:
         settings = STAGES[type(stage)].begun(settings)
-    data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress, settings.task)
+    data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, folder, sources, STAGES)
         if progress:
@@ -97,7 +97,7 @@ def resume_tagger(
     """
     with RunWriter.resume(out) as folder:
         settings = folder.read_settings()
-        data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress, settings.task)
+        data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
         return _train(load_plan(folder, data, STAGES), folder, progress, out)
 
 
