@@ -3,8 +3,8 @@
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -49,37 +49,29 @@ LEGEND = (
 _NEXT = """
 Now try:
   echo 研究生命的起源 | kcrf segment                            # the segmenter that comes with kcrf
-  echo 研究生命的起源 | kcrf segment --model {out}/{run}    # the one of this demo
+  echo 研究生命的起源 | kcrf segment --model {run}    # the one of this demo
   kcrf train --task cws --train FILE --out runs/words           # your own, of lines of words"""
 
 
-@dataclass(frozen=True)
-class Head:
-    """A head to train: its name in the tables, the name of its run folder, the settings."""
-
-    name: str
-    folder: str
-    settings: Settings
+HEADS = {
+    "softmax": replace(SETTINGS, head="softmax"),
+    "CRF x1": replace(SETTINGS, crf_lr_multiplier=1),
+    "CRF x100": replace(SETTINGS, crf_lr_multiplier=100),
+}
 
 
-HEADS = (
-    Head("softmax", "softmax", replace(SETTINGS, head="softmax")),
-    Head("CRF x1", "crf_x1", replace(SETTINGS, crf_lr_multiplier=1)),
-    Head("CRF x100", "crf_x100", replace(SETTINGS, crf_lr_multiplier=100)),
-)
-
-
-def compare_heads(out: str, texts: Sequence[str] = (), heads: Sequence[Head] = HEADS) -> None:
-    """Trains word segmenters on the built-in corpus and prints how they compare."""
-    console, scheme = Console(), bmes()
+def compare_heads(out: str, texts: Sequence[str] = (), heads: Mapping[str, Settings] = HEADS) -> None:
+    """Trains word segmenters on the built-in corpus and prints how they compare. `heads` are their settings by name."""
+    console, scheme, corpus = Console(), bmes(), load_mini()
+    folders = [Path(out) / name.lower().replace(" ", "_") for name in heads]
     rows, matrices, f1, samples = [], {}, {}, {}
-    for head in heads:
-        folder = Path(out) / head.folder
-        tagger, scores = _train(head, folder)
-        f1[head.name], samples[head.name] = scores["f"], bootstrap_predictions(read_run(folder).predictions or [])
+    for folder, (name, settings) in zip(folders, heads.items(), strict=True):
+        progress = TrainingProgress(name)
+        tagger, parts = train_segmenter(settings, corpus.train, corpus.valid, corpus.test, folder, progress, True)
+        f1[name], samples[name] = parts["test"]["f"], bootstrap_predictions(read_run(folder).predictions or [])
         if tagger.crf is not None:
-            matrices[head.name] = ops.convert_to_numpy(tagger.crf.trans)
-        rows.append(_row(head.name, scores, samples[head.name], tagger, matrices.get(head.name)))
+            matrices[name] = ops.convert_to_numpy(tagger.crf.trans)
+        rows.append(_row(name, parts["test"], samples[name], tagger, matrices.get(name)))
     columns = ["head", "precision", "recall", "F1", "OOV recall", "illegal > legal", "size/gap"]
     console.print(score_table("Test set of the built-in corpus", columns, rows))
     for text in (LEGEND, _differences(f1, samples), _computed_on()):
@@ -88,16 +80,9 @@ def compare_heads(out: str, texts: Sequence[str] = (), heads: Sequence[Head] = H
         console.print(transition_table(name, matrix, scheme))
     picture, page = Path(out) / "transitions.png", Path(out) / "report.html"
     _write("Heat map", picture, console, lambda: transition_heat_map(matrices, scheme, picture))
-    _write("Report", page, console, lambda: write_report([Path(out) / head.folder for head in heads], page))
-    _show_sentences(Path(out) / heads[-1].folder, texts, console)
-    console.print(_NEXT.format(out=out, run=heads[-1].folder), highlight=False, markup=False, soft_wrap=True)
-
-
-def _train(head: Head, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """The tagger and its scores on the test set."""
-    corpus, progress = load_mini(), TrainingProgress(head.name)
-    tagger, scores = train_segmenter(head.settings, corpus.train, corpus.valid, corpus.test, folder, progress, True)
-    return tagger, scores["test"]
+    _write("Report", page, console, lambda: write_report(folders, page))
+    _show_sentences(folders[-1], texts, console)
+    console.print(_NEXT.format(run=folders[-1]), highlight=False, markup=False, soft_wrap=True)
 
 
 def _row(name: str, scores: dict[str, Any], samples: np.ndarray, tagger: Any, matrix: np.ndarray | None) -> list[Any]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from kcrf.commands.parsers import check_out
 from kcrf.files import read_json, try_lock, write_aside
 
 # Results do not depend on these options; the task is that of the model, on which they do.
@@ -27,10 +28,7 @@ def open_output(options: Any, in_blocks: bool) -> Iterator[tuple[IO[bytes] | Non
         yield sys.stdout.buffer, 0
         return
     path = Path(options.out)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: needs a file to write. Received: a folder")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"{path}: needs a folder that exists")
+    check_out(options.out, overwrite=True)  # a file that exists may be one to resume
     if path.exists() and not path.is_file():  # a device or a pipe, as /dev/stdout
         if options.resume:
             raise ValueError(f"--resume needs --out with a file. Received: {path}")

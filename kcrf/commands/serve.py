@@ -3,10 +3,9 @@
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quiet_import
@@ -60,7 +59,9 @@ def run(options: Namespace) -> None:
         models = load_models(runs)
     for model in models.values():
         model.warm_up()
-    run_server(models, bound, limits, lambda url: _print_ready(url, models))
+    paths = ", ".join(f"{name} ({model.path})" for name, model in models.items())
+    ready = "kcrf serve: {} answers with {}. Ctrl-C ends it."
+    run_server(models, bound, limits, lambda url: print(ready.format(url, paths), file=sys.stderr, flush=True))
 
 
 def _named_runs(arguments: Iterable[str]) -> dict[str, str]:
@@ -100,8 +101,3 @@ def _check(folders: Iterable[str]) -> None:
             import_module(name)
     for folder in folders:
         open_run(folder).read_settings()
-
-
-def _print_ready(url: str, models: Mapping[str, Any]) -> None:
-    paths = ", ".join(f"{name} ({model.path})" for name, model in models.items())
-    print(f"kcrf serve: {url} answers with {paths}. Ctrl-C ends it.", file=sys.stderr, flush=True)

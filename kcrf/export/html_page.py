@@ -29,13 +29,14 @@ def html_page(model: LinearModel, setup: Setup) -> str:
         least = config.model.min_probability
         raise ValueError(f"a page shows the best analysis; train without --min-probability. Received: {least}")
     scores, scale = model.integers()
+    types = [label.partition("-")[2] for label in scheme.labels]  # of the tags, "" for O
     content = {
         "version": __version__,
         "labels": scheme.labels,
         "types": scheme.types,
         "is_words": scheme.is_of_words,
         "roles": [_roles(scheme, label) for label in scheme.types] or [_roles(scheme)],
-        "type_of": [_type_of(scheme, tag) for tag in range(len(scheme))],
+        "type_of": [scheme.types.index(name) if name else -1 for name in types],
         "starts": scheme.allowed_starts.tolist(),
         "ends": scheme.allowed_ends.tolist(),
         "best": _chain(model, model.constraints or bool(scheme.types)),
@@ -61,9 +62,3 @@ def _roles(scheme: TagScheme, *label: str) -> list[int]:
     after_one = two[1] if two[:1] == one else -1
     after_last = four[3] if four[:3] == three else -1
     return [one[0], three[0], three[1], three[2], after_one, after_last]
-
-
-def _type_of(scheme: TagScheme, tag: int) -> int:
-    """The number of the type of a tag, -1 for O."""
-    name = scheme.labels[tag].partition("-")[2]
-    return scheme.types.index(name) if name else -1

@@ -115,18 +115,14 @@ def _without_convolutions(model: Any) -> Any:
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(layer, keras.layers.Conv1D):
             return layer(*args, **kwargs)
-        size, rows = layer.kernel_size[0], ops.pad(args[0], [(0, 0), _sides(layer.kernel_size[0]), (0, 0)])
+        size = layer.kernel_size[0]
+        rows = ops.pad(args[0], [(0, 0), ((size - 1) // 2, size // 2), (0, 0)])  # a convolution keeps the length
         stop = [slice(start, start - size + 1 or None) for start in range(size)]
         around = ops.concatenate([rows[:, part] for part in stop], axis=-1)  # (batch, time, size * features)
         kernel, bias = map(ops.convert_to_numpy, (layer.kernel, layer.bias))
         return layer.activation(ops.matmul(around, kernel.reshape(-1, layer.filters)) + bias)
 
     return keras.models.clone_model(model, clone_function=lambda layer: layer, call_function=call)
-
-
-def _sides(size: int) -> tuple[int, int]:
-    """How many positions before and after are padded, so that a convolution keeps the length."""
-    return (size - 1) // 2, size // 2
 
 
 def _convert_erfc(graph: Any, node: Any, name: str, args: Any) -> Any:

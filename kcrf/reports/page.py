@@ -91,7 +91,7 @@ def _render(**values: Any) -> str:
     with needs_extra("reports", "A report"):
         from jinja2 import Environment
     environment = Environment(autoescape=True, keep_trailing_newline=True)
-    filters: Mapping[str, Any] = {"anchor": _anchor, "color": run_color, "figure": format_value, "language": _language}
+    filters: Mapping[str, Any] = {"color": run_color, "figure": format_value, "language": _language}
     environment.filters.update(filters)
     folder = Path(__file__).parent
     template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
@@ -102,11 +102,6 @@ def _render(**values: Any) -> str:
 def _language(text: str) -> str:
     """The `lang` attribute for an element with a text: "zh" for Chinese, "" where English fits."""
     return next((code for code, script in _LANGUAGES.items() if script.search(text)), "")
-
-
-def _anchor(title: str) -> str:
-    """The id of a section."""
-    return title.lower().replace(" ", "-")
 
 
 def _names(run_dirs: list[Any]) -> list[str]:

@@ -40,16 +40,8 @@ TITLES = {  # by key in the results of `kcrf.metrics`
     "iv_accuracy": "IV accuracy",
 }
 METRICS = (*CLASSIFICATION_METRICS, *REGRESSION_METRICS)
-NOT_RANKED = {  # counts, and scores that are not better the larger they are
-    "oov_rate",
-    "true_words",
-    "test_words",
-    "true_entities",
-    "found_entities",
-    "mean_error",
-    "examples",
-    "tokens",
-}
+# Counts, and scores that are not better the larger they are.
+NOT_RANKED = set("oov_rate true_words test_words true_entities found_entities mean_error examples tokens".split())
 # The scores that a terminal has room for.
 WORD_COLUMNS = ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall")
 JOINT_COLUMNS = ("recall", "precision", "f", "joint_f", "oov_recall", "iv_recall")

@@ -86,7 +86,9 @@ class ExportedFile(_FileOfTexts):
         try:
             self.session = onnxruntime.InferenceSession(str(path), _options(onnxruntime), ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have many classes
-            raise ValueError(f"{path}: cannot be read as an ONNX file ({_reason(error)})") from None
+            text = " ".join(str(error).split())
+            reason = text.rpartition("failed:")[2][-200:] or text[:200]  # without codes, paths and C++ signatures
+            raise ValueError(f"{path}: cannot be read as an ONNX file ({reason})") from None
         try:
             self._texts = self.session.get_modelmeta().custom_metadata_map
         except UnicodeDecodeError as error:
@@ -172,9 +174,3 @@ def _threads() -> int:
     except ValueError:
         return available
     return min(requested, available) if requested > 0 else available
-
-
-def _reason(error: Exception) -> str:
-    """The reason in a message of onnxruntime: its end, after codes, paths and C++ signatures."""
-    text = " ".join(str(error).split())
-    return text.rpartition("failed:")[2][-200:] or text[:200]

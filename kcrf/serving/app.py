@@ -56,13 +56,9 @@ _HEADERS = {
 }
 
 
-class _Json(Response):
-    """JSON of any strings, lone surrogates included."""
-
-    media_type = "application/json"
-
-    def render(self, content):
-        return json_line(content).encode("utf-8")
+def _json(content, status=200, headers=None):
+    """A response of JSON. Its strings may contain lone surrogates."""
+    return Response(json_line(content).encode("utf-8"), status, headers, "application/json")
 
 
 def build_app(
@@ -138,7 +134,7 @@ def _add_path(app, path, request_model, models, batchers, metrics):
             raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
         except Stopped:
             raise HTTPException(503, "The server is stopping", {"Retry-After": "1"}) from None
-        return _Json({"model": model.name, "results": await asyncio.wrap_future(future)})
+        return _json({"model": model.name, "results": await asyncio.wrap_future(future)})
 
     app.add_api_route(
         path,
@@ -193,14 +189,14 @@ def _add_state(app, models, limits, metrics, batchers):
         descriptions = [{member: getattr(model, member) for member in members} for model in models.values()]
         for description, model in zip(descriptions, models.values(), strict=True):
             description |= {"standard": model.standard} if model.standard else {}
-        return _Json({"models": descriptions, "limits": vars(limits)})
+        return _json({"models": descriptions, "limits": vars(limits)})
 
     dead = {503: {"model": Health, "description": "A model cannot compute: restart the server."}}
 
     @app.get("/health", summary="Says whether the models can compute.", response_model=Health, responses=dead)
     async def health():
         is_alive = all(batchers[name].is_alive() and model.is_usable() for name, model in models.items())
-        return _Json({"status": "ok" if is_alive else "stopped", "version": __version__}, 200 if is_alive else 503)
+        return _json({"status": "ok" if is_alive else "stopped", "version": __version__}, 200 if is_alive else 503)
 
     @app.get("/metrics", summary="Counts and times, for Prometheus.", response_class=PlainTextResponse)
     async def read_metrics():
@@ -235,24 +231,24 @@ def _add_errors(app):
         elif error.status_code == HTTPStatus.BAD_REQUEST:
             received = _UNREADABLE.get(type(error.__cause__), "a body that cannot be read")
             reason = f"body: needs JSON in UTF-8, not nested deeply. Received: {received}"
-        return _Json({"error": reason}, error.status_code, error.headers)
+        return _json({"error": reason}, error.status_code, error.headers)
 
     @app.exception_handler(LoadedBeforeFork)
     async def unusable(request: Request, error: LoadedBeforeFork):
-        return _Json({"error": str(error)}, 503)
+        return _json({"error": str(error)}, 503)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError):
         first = _most_specific(error.errors())
         if first["type"] == "json_invalid":
-            return _Json({"error": f"body: needs JSON. Received: an error at character {first['loc'][-1]}"}, 400)
+            return _json({"error": f"body: needs JSON. Received: an error at character {first['loc'][-1]}"}, 400)
         if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
-            return _Json({"error": "body: needs the header Content-Type: application/json"}, 422)
-        return _Json({"error": f"{_place(first['loc'])}: {first['msg']}"[:300]}, 422)
+            return _json({"error": "body: needs the header Content-Type: application/json"}, 422)
+        return _json({"error": f"{_place(first['loc'])}: {first['msg']}"[:300]}, 422)
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception):
-        return _Json({"error": "The server failed to compute this request"}, 500)
+        return _json({"error": "The server failed to compute this request"}, 500)
 
 
 def _most_specific(errors):

@@ -39,7 +39,7 @@ class Batcher:
     The thread starts with the first request of a process: a fork keeps no thread but the one that forked.
     """
 
-    def __init__(self, compute, waiting, batch, on_batch=None, on_abandoned=None):
+    def __init__(self, compute, waiting, batch, on_batch=lambda texts, requests: None, on_abandoned=lambda: None):
         self._compute, self._capacity, self._batch = compute, waiting, batch
         self._on_batch, self._on_abandoned = on_batch, on_abandoned
         self._is_closed, self._process = False, None
@@ -76,8 +76,7 @@ class Batcher:
                 return
             self._jobs.remove(job)
             self._size -= job.size
-        if self._on_abandoned:
-            self._on_abandoned()
+        self._on_abandoned()
 
     def waiting(self):
         """The number of waiting texts, in pieces of 128 characters."""
@@ -110,9 +109,8 @@ class Batcher:
     def _run(self):
         while jobs := self._next_batch():
             started = [job for job in jobs if job.future.set_running_or_notify_cancel()]
-            if self._on_abandoned:
-                for _ in range(len(jobs) - len(started)):
-                    self._on_abandoned()
+            for _ in range(len(jobs) - len(started)):
+                self._on_abandoned()
             if started:
                 self._answer(started)
             self._computing = 0
@@ -144,7 +142,6 @@ class Batcher:
             for job in jobs if len(jobs) > 1 else ():
                 self._answer([job])
             return
-        if self._on_batch:
-            self._on_batch(texts, len(jobs))
+        self._on_batch(texts, len(jobs))
         for job in jobs:
             job.future.set_result([next(results) for _ in job.texts])

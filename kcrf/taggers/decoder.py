@@ -168,11 +168,11 @@ class Decoder(Generic[Network]):
         spans = self.scheme.decode(tags)
         if self.scheme.is_of_words:
             return spans
-        return [span for span in spans if tags[span[0] : span[1]] == self._tags_inside(span)]
-
-    def _tags_inside(self, span: Any) -> list[int]:
-        start, end, label = span
-        return self.scheme.encode([(0, end - start, label)], end - start)
+        return [
+            (start, end, label)
+            for start, end, label in spans
+            if tags[start:end] == self.scheme.encode([(0, end - start, label)], end - start)
+        ]
 
     def _best_spans_and_probabilities(
         self, texts: Sequence[_Text], batches: Iterable[Batch], with_labels: bool

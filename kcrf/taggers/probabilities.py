@@ -17,9 +17,7 @@ from kcrf.tags import TagScheme
 _MOST_BLANKS = 4  # units of white space on either side that count as part of an entity
 _WHITE_SPACE = re.compile(r"\s")
 
-Scored = Sequence[
-    tuple[list[Any], Any]
-]  # pairs of a list of (number of the text, Window) and the scores of the network
+Scored = Sequence[tuple[list[Any], Any]]  # a list of (number of the text, Window), and the scores of the network
 UnitSpan = tuple[Any, ...]  # (start, end) or (start, end, label)
 
 

@@ -257,7 +257,8 @@ class SpanTagger(Tagger[list[Span]]):
         self.decoder = Decoder(network, reader, config.model.min_probability)
         self.network, self.reader = network, reader
         self.labels, self.crf = network.scheme.types, getattr(network, "crf", None)
-        self.metric = config.training.metric or _usual_metric(self.decoder)
+        usual = "accuracy" if network.scheme.is_of_tokens else "joint_f" if self.decoder.has_word_labels else "f"
+        self.metric = config.training.metric or usual
 
     @property
     def scheme(self) -> Any:
@@ -368,9 +369,3 @@ class SpanTagger(Tagger[list[Span]]):
     def _plain_text(self, text: Any) -> str:
         (part,) = self._parts_of_text(text, ())
         return part.text
-
-
-def _usual_metric(decoder: Decoder[Any]) -> str:
-    if decoder.scheme.is_of_tokens:
-        return "accuracy"
-    return "joint_f" if decoder.has_word_labels else "f"

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.once
 def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     quick = {"epochs": 1, "width": 16, "depth": 1, "batch_size": 64}
-    heads = [replace(head, settings=replace(head.settings, **quick)) for head in (HEADS[0], HEADS[2])]
+    heads = {name: replace(HEADS[name], **quick) for name in ("softmax", "CRF x100")}
     compare_heads(tmp_path, ["今天天气真好。"], heads)
     printed = capsys.readouterr().out
     for words in ("softmax", "CRF x100", "OOV recall", "of 8", "from \\ to", "Heat map:"):
@@ -50,10 +50,10 @@ def test_wrong_words_of_the_demo_are_marked_at_their_place():
 
 
 def test_the_heads_differ_in_the_head_alone():
-    for head in HEADS:
-        said = {**head.settings.said(), "head": "crf", "crf_lr_multiplier": "auto"}
+    for settings in HEADS.values():
+        said = {**settings.said(), "head": "crf", "crf_lr_multiplier": "auto"}
         assert Settings(**said) == replace(SETTINGS, head="crf")
-    assert [c.settings.crf_lr_multiplier for c in HEADS[1:]] == [1, 100]
+    assert [HEADS[name].crf_lr_multiplier for name in ("CRF x1", "CRF x100")] == [1, 100]
 
 
 def rendered(table):
