@@ -212,9 +212,8 @@ def _run(
         )
     resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
     epochs = rounds * len(batches) * settings.batch_size / len(train)
-    if not any_steps and epochs > _MOST_EPOCHS:
-        requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
-        raise SettingError("steps", requirement, f"{len(train):,} windows of {settings.length} tokens")
+    if not any_steps:
+        _check_default_steps(settings, len(train), epochs)
     if progress:
         print_note(
             f"{len(train):,} windows of {settings.length} tokens, {len(valid)} windows in the validation set: "
@@ -239,6 +238,13 @@ def _run(
     folder.save_about({**folder.read_about(), "is_complete": True})
     folder.clear()
     return history.rows
+
+
+def _check_default_steps(settings: Any, windows: int, epochs: float) -> None:
+    """Refuses the default number of steps if it means too many epochs over a short text."""
+    if epochs > _MOST_EPOCHS:
+        requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
+        raise SettingError("steps", requirement, f"{windows:,} windows of {settings.length} tokens")
 
 
 def _split(count: int) -> tuple[np.ndarray, np.ndarray]:
