@@ -23,7 +23,15 @@ class LinearTaggingNetwork(PosteriorNetwork, TrainedNetwork):
 
     def __init__(self, model: LinearModel, temperature: float = 1.0) -> None:
         super().__init__(model.scheme, model.constrained_transitions() / temperature)
-        self.model, self.temperature = model, temperature
+        self.model, self._temperature = model, temperature
+
+    @property
+    def temperature(self) -> float:  # type: ignore[override]
+        return self._temperature
+
+    @temperature.setter
+    def temperature(self, value: float) -> None:
+        self._temperature, self._transitions = value, self.model.constrained_transitions() / value
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
         if np.sum(tags >= 0) >= FEWEST_TAGS:
@@ -31,7 +39,6 @@ class LinearTaggingNetwork(PosteriorNetwork, TrainedNetwork):
             windows = zip(inputs["ngrams"], tags, masks, strict=True)
             batch = LinearBatch.of([(rows[mask], of_window[mask]) for rows, of_window, mask in windows if mask.any()])
             self.temperature = most_likely_temperature(partial(log_likelihood, self.model, batch))
-            self._transitions = self.model.constrained_transitions() / self.temperature
 
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True

@@ -22,7 +22,7 @@ PATIENCE = 5  # epochs without a better score
 PATIENCE_STEPS = 200  # updates without a better score: at least as many
 MOST_PATIENCE = 10  # epochs: in runs of 40 epochs on 100 sentences, no best epoch came after 10 epochs that were not
 LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4  # of AdaGrad
-LBFGS_UP_TO = 25_000  # windows times tags
+LBFGS_UP_TO = 25_000  # windows times tags; linear models get no copies beyond: AdaGrad loses more than copies gain
 ITERATIONS = 100  # at most, in an epoch of L-BFGS
 PENALTIES = {"characters": (0.03, 0.03), "words": (0.3, 0.01)}  # L1 and L2 of L-BFGS
 NARROW, WIDE = 128, 256
@@ -133,6 +133,8 @@ def _stages(
     is_new = model.bert is None and training.epochs is None and training.steps is None
     is_whole = not any(stage.continues or isinstance(stage, IncompleteConfig) for stage in stages if stage.is_used)
     is_small = data.units == "characters" and 0 < facts.items <= COPIES_UP_TO
+    if model.encoder == "linear":
+        is_small &= facts.items * (1 + COPIES) * len(data.tag_scheme()) <= LBFGS_UP_TO
     if stages[number].augment is None and by and is_new and is_whole and is_small:
         stages[number] = replace(stages[number], augment=COPIES, augment_by=by)
     return tuple(stage for stage in stages if stage.is_used)
