@@ -167,7 +167,8 @@ def _read_parts(settings: Any, sources: Sources) -> Any:
     parts = [sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")]
     if not isinstance(sources["train"], dict):
         _note_training_texts(settings.task, parts[0], dict(zip(("valid", "test"), parts[1:], strict=True)))
-        return _with_held_out(settings, sources["train"], *parts)
+        _check_held_out(settings, sources["train"], *parts[:2])
+        return parts
     train = [item for items in parts[0].values() for item in items]  # also of the other standards, whose words are seen
     for title, part in zip(("valid", "test"), parts[1:], strict=True):
         _note_training_texts(settings.task, train, {f"{title} {name}": items for name, items in (part or {}).items()})
@@ -182,19 +183,22 @@ def _read_parts(settings: Any, sources: Sources) -> Any:
     return *held_out, test or None
 
 
-def _with_held_out(settings: Any, path: str, train: Any, valid: Any, test: Any) -> Any:
-    """The parts, with a tenth of the training data for validation if there is none."""
-    from kcrf.tasks import task_of
-
+def _check_held_out(settings: Any, path: str, train: Any, valid: Any) -> None:
+    """Checks that a part of the training data can be held out if there is no validation set."""
     if valid is None and len(train) < 2:
         count = len(getattr(train[0], "tokens", ()))
         ends = f" of {count:,} tokens (an empty line ends a sentence)" if count >= _MANY_TOKENS else ""
         raise ValueError(f"{path}: one sentence{ends}, so none can be held out. Received: no --valid FILE")
     if valid is None and settings.incomplete:
         raise ValueError(f"{path}: --incomplete needs --valid FILE, in which all entities are marked. Received: none")
-    if valid is None:
-        train, valid = task_of(settings.task).hold_out(train, settings.seed)
-    return train, valid, test
+
+
+def _with_held_out(settings: Any, path: str, train: Any, valid: Any, test: Any) -> Any:
+    """The parts of a segmentation standard, with a tenth of the training data for validation if there is none."""
+    from kcrf.tasks import task_of
+
+    _check_held_out(settings, path, train, valid)
+    return *(task_of(settings.task).hold_out(train, settings.seed) if valid is None else (train, valid)), test
 
 
 def _note_training_texts(name: str, train: Any, parts: dict[str, Any]) -> None:

@@ -77,9 +77,10 @@ def read_transitions(path: Path) -> tuple[list[str], np.ndarray | None, dict[str
     return labels, None if scheme is None else scheme.allowed_transitions, matrices
 
 
-def predictions_text(sentences: Iterable[Sentence], predicted: Iterable[Any]) -> str:
-    """The content of `predictions.jsonl`: a line for each sentence. Words have the label ""."""
-    return "".join(f"{json_line(_prediction(*pair))}\n" for pair in zip(sentences, predicted, strict=True))
+def predictions_text(sentences: Sequence[Sentence], predicted: Sequence[Any], facts: Any = None) -> str:
+    """The content of `predictions.jsonl`: a line for each sentence, with its facts. Words have the label ""."""
+    rows = zip(sentences, predicted, facts or [{}] * len(sentences), strict=True)
+    return "".join(f"{json_line({**_prediction(*pair), **more})}\n" for *pair, more in rows)
 
 
 def _prediction(sentence: Sentence, predicted: Any) -> dict[str, Any]:
@@ -108,9 +109,10 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
     """Reads the predictions of a run, a list of dicts.
 
     For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
-    and the segmentation `standard` (or None). For a classifier, a dict has `text`, `text_b` (or None), the labels
-    `gold` and `found`, and `probabilities` by label. For regression, `gold` and `found` are numbers, and
-    `probabilities` is empty.
+    and the segmentation `standard` (or None); of a cross-validated run also the number of entities `expected`, the
+    numbers of `unseen` features and of all, and the probabilities `likely` of the gold entities. For a classifier, a
+    dict has `text`, `text_b` (or None), the labels `gold` and `found`, and `probabilities` by label. For regression,
+    `gold` and `found` are numbers, and `probabilities` is empty.
     """
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 
@@ -131,7 +133,23 @@ def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
     for span in gold + predicted:
         if not 0 <= span[0] < span[1] <= length:
             raise ValueError(f"{path}:{line}: needs 0 <= start < end <= {length}. Received: {span}")
-    return {"text": sentence["text"], "gold": gold, "found": predicted, "standard": sentence.get("standard")}
+    row = {"text": sentence["text"], "gold": gold, "found": predicted, "standard": sentence.get("standard")}
+    return row | _facts(path, line, sentence, len(gold))
+
+
+def _facts(path: Path, line: int, row: dict[str, Any], gold: int) -> dict[str, Any]:
+    """The numbers of a sentence of a cross-validated run."""
+    if "expected" not in row:
+        return {}
+    try:
+        (new, features), likely = map(float, row["unseen"]), list(map(float, row["likely"]))
+        if len(likely) != gold:
+            raise ValueError(f"{len(likely)} probabilities of {gold} entities")
+        return {"expected": float(row["expected"]), "unseen": (new, features), "likely": likely}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path}:{line}: needs numbers for expected, unseen and likely. Received: {in_words(error)}"
+        ) from None
 
 
 def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class AugmentationConfig(StageConfig):
         None,
         range=NOT_NEGATIVE,
         none="3 by mentions, when training from scratch on up to 1,000 sentences with entities, in characters, if "
-        "neither epochs nor steps are given; else 0",
+        "neither epochs nor steps are given; for linear models up to 6,250 tags times sentences; else 0",
     )
     augment_by: str | None = option(None, none="all, without a dictionary those that need none", metavar="NAME,...")
     augment_share: float | None = option(None, range=PROBABILITY, none="0.1 for classify, else 0.3")

@@ -112,9 +112,10 @@ class RunWriter(RunFolder):
         """Writes the transitions, as `kcrf.runs.formats.transitions_text` takes them."""
         self.save_text(names.TRANSITIONS, transitions_text(scheme, epochs))
 
-    def save_predictions(self, sentences: Iterable[Sentence], predicted: Iterable[Sequence[tuple]]) -> None:
-        """Writes the predictions for `Sentence`s: for each a list of `(start, end[, label], probability)`."""
-        self.save_text(names.PREDICTIONS, predictions_text(sentences, predicted))
+    def save_predictions(self, sentences: Sequence[Sentence], predicted: Sequence[Any], facts: Any = None) -> None:
+        """Writes the predictions for `Sentence`s: for each a list of `(start, end[, label], probability)`, and maybe a
+        dict of facts."""
+        self.save_text(names.PREDICTIONS, predictions_text(sentences, predicted, facts))
 
     def save_classifications(self, examples: Iterable[Example], predicted: Iterable[Any]) -> None:
         """Writes the predictions for `Example`s: for each a `Classification`."""

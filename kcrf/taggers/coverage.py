@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from kcrf.corpora import Sentence
 from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_predictions
 from kcrf.runs.names import PREDICTIONS
 from kcrf.taggers.spans import Part
 
-LOWEST = 0.001  # probability of a candidate
+LOWEST = 0.0001  # probability of a candidate
 
 
 def conformal_threshold(probabilities: Sequence[Sequence[float]], coverage: float) -> float:
@@ -44,10 +45,16 @@ def threshold_of_run(decoder: Any, run: Any, coverage: float) -> float:
     if not path.is_file():
         raise ValueError(f"{run}: `coverage` needs a run folder with {PREDICTIONS}. Received: none there")
     rows = read_predictions(path)
-    decoder.min_probability = LOWEST
-    tables = [
-        {span.key: span.probability for span in found}
-        for found in decoder.spans([Part(row["text"], []) for row in rows])
-    ]
-    golds = [[table.get(span, 0.0) for span in row["gold"]] for table, row in zip(tables, rows, strict=True)]
-    return conformal_threshold(golds, coverage)
+    if all("likely" in row for row in rows):
+        return conformal_threshold([row["likely"] for row in rows], coverage)
+    sentences = [Sentence(row["text"], row["gold"]) for row in rows]
+    return conformal_threshold(probabilities_of_gold(decoder, sentences), coverage)
+
+
+def probabilities_of_gold(decoder: Any, sentences: Sequence[Sentence]) -> list[list[float]]:
+    """The probabilities of the entities of sentences, 0 for those that are no candidates."""
+    own, decoder.min_probability, decoder.overlaps = (decoder.min_probability, decoder.overlaps), LOWEST, True
+    found = decoder.spans([Part(sentence.text, sentence.tokens) for sentence in sentences])
+    decoder.min_probability, decoder.overlaps = own
+    tables = [{span.key: span.probability for span in row} for row in found]
+    return [[table.get(span, 0.0) for span in item.spans] for table, item in zip(tables, sentences, strict=True)]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,22 +30,25 @@ class ExpectedScores:
         right: The expected number of right predictions.
         true: The expected number of words, entities, tokens or texts.
         deviation: The standard deviation of `right`, with the uncertainty of the calibration.
+        true_deviation: The standard deviation of `true`.
     """
 
     found: int
     right: float
     true: float
     deviation: float
+    true_deviation: float = 0.0
 
-    def _of(self, total: float) -> Range | None:
+    def _of(self, total: float, deviation: float = 0.0) -> Range | None:
         if not total:
             return None
-        value, width = self.right / total, WIDTH * self.deviation / total
+        value = min(1.0, self.right / total)
+        width = WIDTH * math.hypot(self.deviation, value * deviation) / total
         return Range(value, max(0.0, value - width), min(1.0, value + width))
 
     precision = property(lambda self: self._of(self.found))
-    recall = property(lambda self: self._of(self.true))
-    f = property(lambda self: self._of((self.found + self.true) / 2))
+    recall = property(lambda self: self._of(self.true, self.true_deviation))
+    f = property(lambda self: self._of((self.found + self.true) / 2, self.true_deviation / 2))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: scores as a list of value, low and high."""
@@ -81,11 +84,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions for the held-out texts of a run: their probabilities, whether each is right, and the texts."""
+    """Predictions for the held-out texts of a run: their probabilities, whether each is right, and the texts.
+
+    Of a cross-validated run, `numbers` are those of the expected entities and the real ones in each text, and `unseen`
+    those of unseen features and of all.
+    """
 
     probabilities: np.ndarray
     right: np.ndarray
     texts: list[Any]
+    numbers: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    unseen: np.ndarray | None = None
 
     @property
     def deviation(self) -> float:
@@ -94,18 +103,31 @@ class HeldOut:
         rate = (right + 1) / (count + 2)
         return math.hypot(math.sqrt(rate * (1 - rate) / count), self.probabilities.mean() - right / count)
 
+    @property
+    def ratio(self) -> tuple[float, float]:
+        """By what the expected number of entities is multiplied, for it is too low or too high, and the deviation."""
+        if not self.numbers.any():
+            return 1.0, 0.0
+        expected, real = self.numbers.sum(axis=0).tolist()
+        ratio = (real + 1) / (expected + 1)
+        errors = self.numbers @ [-ratio, 1]
+        return ratio, float(np.sqrt((errors**2).sum()) / (expected + 1))
+
 
 def held_out_of(run: RunFolder) -> HeldOut | None:
     """The predictions in a run folder, which are those for the last held-out part; None if it has none."""
-    path, pairs, texts = run.file(PREDICTIONS), [], []
-    for row in read_predictions(path) if path.is_file() else []:
-        texts.append(row["text"])
+    path, pairs = run.file(PREDICTIONS), []
+    rows = read_predictions(path) if path.is_file() else []
+    for row in rows:
         if isinstance(row["found"], list):
             pairs += [(p, (*span,) in row["gold"]) for *span, p in row["found"]]
         elif row["probabilities"]:
             pairs.append((row["probabilities"][row["found"]], row["gold"] == row["found"]))
     probabilities, right = np.array(pairs, float).reshape(-1, 2).T
-    return HeldOut(probabilities, right, texts) if pairs else None
+    facts = [row for row in rows if "expected" in row]
+    numbers = np.array([(row["expected"], len(row["gold"])) for row in facts]).reshape(-1, 2)
+    unseen = np.sum([row["unseen"] for row in facts], axis=0) if facts else None
+    return HeldOut(probabilities, right, [row["text"] for row in rows], numbers, unseen) if pairs else None
 
 
 def begins_of(scheme: TagScheme) -> np.ndarray:
@@ -144,7 +166,9 @@ def _scores(row: np.ndarray, held_out: HeldOut | None) -> ExpectedScores:
     """The deviation has two parts: which predictions are right by chance, and how well probabilities are calibrated."""
     found, right, variance, true = row.tolist()
     calibration = held_out.deviation * found if held_out else 0.0
-    return ExpectedScores(int(found), right, true, math.hypot(math.sqrt(variance), calibration))
+    ratio, deviation = held_out.ratio if held_out else (1.0, 0.0)
+    right_deviation = math.hypot(math.sqrt(variance), calibration)
+    return ExpectedScores(int(found), right, max(right, true * ratio), right_deviation, true * deviation)
 
 
 def _notes(

@@ -168,7 +168,9 @@ class Tagger(ABC, Generic[Result]):
         for part in at_once(texts if isinstance(texts, Iterator) else checked_list(texts, self._verb, batch_size)):
             tally.add(len(part), *self._expected(part, batch_size, on_batch))
             tally.unseen += unseen_counts(self.network, self.reader, list(map(self._plain_text, part)))
-        usual = unseen_counts(self.network, self.reader, held_out.texts if held_out else [])
+        usual = held_out.unseen if held_out else np.zeros(2)
+        if usual is None:
+            usual = unseen_counts(self.network, self.reader, held_out.texts if held_out else [])
         return tally.estimate(held_out, float(usual[0] / usual[1]) if usual[1] else None)
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -26,6 +26,16 @@ class RunData:
     unlabeled: list[Any] = field(default_factory=list)  # the items of the unlabeled texts
     copies: list[list[Any]] | None = None  # augmented copies of each item of the training set
     models: Mapping[str, str] = field(default_factory=dict)  # hashes of models that must not change before a resume
+    is_held_out: bool = False  # whether the validation set is a part of the training data that were given
+
+    def rejoined(self) -> "RunData":
+        """The data with the validation set as a part of the training set, which is then the validation set, too."""
+
+        def joined(parts: Parts) -> Parts:
+            items = [*parts["train"], *parts["valid"]]
+            return {**parts, "train": items, "valid": items}
+
+        return replace(self, whole=joined(self.whole), given=joined(self.given), parts=joined(self.parts))
 
     def training_items(self) -> list[Any]:
         """The items of the training set, each followed by its copies."""
@@ -65,7 +75,7 @@ def read_data(
             requirement = f"must leave a sentence of each standard, also of {min(missing)}"
             raise SettingError("limit", requirement, user.limit)
         parts = {**whole, "train": task.check("train", chosen)}  # a sample of sentences may be empty
-    return RunData(task, whole, parts, parts, texts)
+    return RunData(task, whole, parts, parts, texts, is_held_out=valid is None)
 
 
 def _standards(items: list[Any]) -> set[str]:

@@ -85,15 +85,17 @@ class TaggingTrainer(Trainer):
         tagger.network.fit_temperature(*batch)
         return tagger.network.temperature
 
-    def score(self, folder: RunWriter, tagger: Any, parts: Parts, sources: Sources) -> Scores:
+    def score(self, folder: RunWriter, tagger: Any, parts: Parts, sources: Sources, folds: Any = None) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
             sentences, words = parts[name], _training_words(tagger, sources, parts, name)
-            predictions = tagger.predictions(sentences, with_probabilities=name == last)
+            judge = folds if folds and name == "valid" else tagger
+            predictions = judge.predictions(sentences, with_probabilities=name == last)
             scores[name] = tagger.score(sentences, predictions, words)
         rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
-        folder.save_predictions(sentences, [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)])
+        scored = [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)]
+        folder.save_predictions(sentences, scored, folds.facts(sentences) if folds and last == "valid" else None)
         return scores
 
 
@@ -152,7 +154,7 @@ class ClassificationTrainer(Trainer):
         """Returns 1: the probabilities of labels are those of the network."""
         return 1.0
 
-    def score(self, folder: RunWriter, classifier: Any, parts: Parts, sources: Sources) -> Scores:
+    def score(self, folder: RunWriter, classifier: Any, parts: Parts, sources: Sources, folds: Any = None) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores = {}
         for name in list(parts)[1:]:
@@ -170,12 +172,15 @@ def trainer_of(task: Task) -> Any:
     return _TRAINERS[task.output]
 
 
-def finish_run(plan: Any, folder: RunWriter, tagger: Any) -> Scores:
+def finish_run(plan: Any, folder: RunWriter, tagger: Any, folds: Any = None) -> Scores:
     """Calibrates and scores the best model of a run, and writes both into its folder, which completes the run."""
     config, parts = plan.config, plan.data.parts
     trainer = trainer_of(config.task)
-    temperature = trainer.calibrate(tagger, parts["valid"])
+    if folds:
+        temperature = tagger.network.temperature = folds.calibrate(parts["valid"])
+    else:
+        temperature = trainer.calibrate(tagger, parts["valid"])
     folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
-    scores = trainer.score(folder, tagger, parts, (plan.run.data or {}).get("sources") or {})
+    scores = trainer.score(folder, tagger, parts, (plan.run.data or {}).get("sources") or {}, folds)
     folder.save_scores(scores)
     return scores

@@ -30,7 +30,7 @@ def test_the_line_is_the_weighted_one_of_numpy_with_the_usual_power_as_one_more_
     random = np.random.default_rng(3)
     scores = np.clip([[known(n) + random.normal(0, 0.02) for n in SIZES] for _ in range(3)], 0.01, 0.99)
     law, means = PowerLaw(SIZES, scores), scores.mean(axis=0)
-    chance = np.mean(scores.var(axis=0, ddof=1) / (means * (1 - means))) / 3
+    chance = np.mean(scores.var(axis=0, ddof=1) / (means * (1 - means)))
     deviations = np.append(np.sqrt(chance / (means * (1 - means))), SPREAD)  # of the log odds, and of the power
     rows = np.vstack([np.stack([np.ones(4), np.log(SIZES)], axis=1), [0, 1]]) / deviations[:, None]
     targets = np.append(np.log(1 / means - 1), -USUAL) / deviations

@@ -1,0 +1,106 @@
+"""Cross-validation of linear models of few sentences: the final model learns all of them, the folds judge it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kcrf.corpora import Sentence
+from kcrf.runs import Settings
+from kcrf.runs.stages import AugmentationConfig
+from kcrf.taggers.coverage import probabilities_of_gold
+from kcrf.taggers.decoder import parts_of_sentences
+from kcrf.taggers.estimates import unseen_counts
+from kcrf.taggers.spans import Span
+from kcrf.training.data import RunData
+from kcrf.training.linear import linear_tagger, train_linear_models
+from kcrf.training.plan import RunPlan, plan_run
+from kcrf.training.stage import StageTable
+
+FOLDS, FEW = 4, 1000  # sentences at most
+_TEMPERATURES = np.geomspace(0.6, 3.2, 6)
+_FEWEST = 30  # predictions from which a temperature is estimated
+
+
+def may_have_folds(user: Settings, data: RunData) -> bool:
+    """Whether a run without a validation set learns all sentences if L-BFGS trains it, which does not stop early."""
+    is_plain = all(isinstance(stage, AugmentationConfig) for stage in user.stages if stage.is_used)
+    is_ner = user.task == "ner" and user.encoder == "linear" and user.epochs is None and user.steps is None
+    return data.is_held_out and is_ner and is_plain and 2 * FOLDS <= len(data.rejoined().parts["train"]) <= FEW
+
+
+class FoldsTagger:
+    """Predicts entities of each sentence of a training set with a model that was trained without this sentence."""
+
+    def __init__(self, taggers: Sequence[Any], folds: Sequence[Sequence[int]]) -> None:
+        self.taggers, self._folds, self.metric, self.score = taggers, folds, taggers[0].metric, taggers[0].score
+
+    def _collect(self, items: Sequence[Sentence], compute: Any) -> list[Any]:
+        """The values of a function of a tagger and the sentences of its fold, in the order of the sentences."""
+        values: list[Any] = [None] * len(items)
+        for tagger, fold in zip(self.taggers, self._folds, strict=True):
+            for number, value in zip(fold, compute(tagger, [items[number] for number in fold]), strict=True):
+                values[number] = value
+        return values
+
+    def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
+        """As `Tagger.predictions` for the training set."""
+        return self._collect(items, lambda tagger, part: tagger.predictions(part, with_probabilities))
+
+    def scores(self, items: Sequence[Sentence]) -> dict[str, Any]:
+        """As `Tagger.scores` for the training set."""
+        return self.score(items, self.predictions(items, with_probabilities=False))
+
+    def calibrate(self, items: Sequence[Sentence]) -> float:
+        """Sets the temperature with which as many predictions are right as the sum of their probabilities; 1 for a few.
+
+        The most likely temperature of the tags depends on tags outside of entities, and is wrong for entities.
+        """
+        means, rate = [], 0.0
+        for temperature in _TEMPERATURES.tolist():
+            self._set_temperature(temperature)
+            rows = zip(items, self.predictions(items), strict=True)
+            pairs = [(span.probability, span.key in item.spans) for item, spans in rows for span in spans]
+            if len(pairs) < _FEWEST:
+                return self._set_temperature(1.0)
+            mean, rate = np.mean(np.array(pairs, float), axis=0).tolist()
+            means.append(mean)
+        found = np.interp(rate, means[::-1], np.log(_TEMPERATURES)[::-1])  # probabilities fall with the temperature
+        return self._set_temperature(round(math.exp(found), 2))
+
+    def _set_temperature(self, value: float) -> float:
+        for tagger in self.taggers:
+            tagger.network.temperature = value
+        return value
+
+    def facts(self, items: Sequence[Sentence]) -> list[dict[str, Any]]:
+        """The facts of `predictions.jsonl` that a model which has learned the sentences cannot compute."""
+        return self._collect(items, _facts)
+
+
+def _facts(tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
+    """How many entities a model expects in each sentence, how many features it lacks, and how likely real ones are."""
+    _, expected = tagger.decoder.spans_and_begins(parts_of_sentences(items))
+    likely = probabilities_of_gold(tagger.decoder, items)
+    unseen = [unseen_counts(tagger.network, tagger.reader, [item.text], [item.tokens]) for item in items]
+    return [
+        {"expected": round(number, 4), "unseen": counts.astype(int).tolist(), "likely": row}
+        for number, counts, row in zip(expected.sum(axis=1).tolist(), unseen, likely, strict=True)
+    ]
+
+
+def train_folds(plan: RunPlan, table: StageTable) -> FoldsTagger:
+    """Trains a model without each fold, with the settings of the final model."""
+    data, values, taggers = plan.data, plan.config.flat(), []
+    user = replace(plan.run.user, augment=values["augment"] or 0, augment_by=values["augment_by"], solver="lbfgs")
+    order = np.random.default_rng([plan.config.training.seed, FOLDS]).permutation(len(data.parts["train"]))
+    folds = [sorted(order[start::FOLDS].tolist()) for start in range(FOLDS)]
+    for fold in folds:
+        held_out, items = set(fold), list(enumerate(data.parts["train"]))
+        train = [item for number, item in items if number not in held_out]
+        parts = {"train": train, "valid": [item for number, item in items if number in held_out]}
+        own = plan_run(user, replace(data, parts=parts, copies=None), table=table)
+        taggers.append(linear_tagger(own, train_linear_models(own, own.windows)))
+    return FoldsTagger(taggers, folds)
