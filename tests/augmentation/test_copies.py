@@ -58,7 +58,9 @@ def test_entities_keep_their_types_and_stand_exactly_where_their_spans_say(items
                 assert [(label, Counter(text)) for label, text in entities(copy)] == [
                     (label, Counter(text)) for label, text in entities(item)
                 ]
-                assert list(map(Counter, outside(copy))) == list(map(Counter, outside(item)))
+                assert [Counter(text.replace(" ", "")) for text in outside(copy)] == [
+                    Counter(text.replace(" ", "")) for text in outside(item)
+                ]  # 1上1 becomes 1 1上: a space keeps words apart
 
 
 def tagged_tokens(sentence):
