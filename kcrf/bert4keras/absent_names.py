@@ -80,9 +80,6 @@ def explain(module: str, name: str) -> Exception:
 
     If bert4keras has the name it is an ImportError: `from ... import name` shows the message of an ImportError, but
     not that of an AttributeError.
-
-    >>> print(explain("snippets", "parallel_apply"))
-    kcrf.bert4keras.snippets has no parallel_apply, which bert4keras has. Instead: `multiprocessing.Pool.imap`.
     """
     if name in _ALTERNATIVES[module]:
         return ImportError(

@@ -9,7 +9,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
@@ -21,6 +20,7 @@ import numpy as np
 
 from kcrf.backend import backend_name, batch_stream, keras
 from kcrf.backend.keras3 import Functional
+from kcrf.bert4keras.k import having
 from kcrf.bert4keras.weights import is_hdf5
 from kcrf.layers.checks import check_fit
 
@@ -99,19 +99,10 @@ def _checked(method: Any, prepare: Callable[[Any], None]) -> Any:
         prepare(self)
         arguments = parameters.bind(self, *args, **kwargs).arguments
         check_fit(self, arguments.get("x"), arguments.get("y"), arguments.get("class_weight"))
-        with _fitting(self):
+        with having(_running, (*_running.get(), self)):
             return method(self, *args, **kwargs)
 
     return call
-
-
-@contextmanager
-def _fitting(model: Any) -> Iterator[Any]:
-    token = _running.set((*_running.get(), model))
-    try:
-        yield
-    finally:
-        _running.reset(token)
 
 
 def _refuse_nothing_to_train(model: Any) -> None:

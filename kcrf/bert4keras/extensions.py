@@ -43,7 +43,13 @@ class Extension(PathAware):
         recipe = config.pop("recipe", None)
         if cls is not Extension:
             return super().from_config(config, custom_objects)
-        optimizer_class = _registered_class(recipe[0][1])
+        base = recipe[0][1]
+        optimizer_class = keras.saving.get_registered_object(base) or getattr(keras.optimizers, base, None)
+        if optimizer_class is None:
+            raise ValueError(
+                "The class that was extended must be registered (keras.saving.register_keras_serializable) before "
+                f"loading. Received: {base=}"
+            )
         for extension, name in recipe[1:]:
             optimizer_class = extend(optimizer_class, EXTENSIONS[extension], name)
         return optimizer_class.from_config(config, custom_objects)
@@ -67,16 +73,6 @@ def _extended_class(BaseOptimizer: Any, extension: Any, name: str) -> Any:
     register(optimizer_class)
     register(Extension)  # loading finds `Extension` under the shared name, which reads the recipe
     return optimizer_class
-
-
-def _registered_class(name: str) -> Any:
-    base = keras.saving.get_registered_object(name) or getattr(keras.optimizers, name, None)
-    if base is None:
-        raise ValueError(
-            "The class that was extended must be registered (keras.saving.register_keras_serializable) before loading. "
-            f"Received: base={name!r}"
-        )
-    return base
 
 
 class WeightDecay(ExcludesFromDecay, Extension):

@@ -106,13 +106,18 @@ _generator = ContextVar("generator", default=None)
 
 
 @contextmanager
-def drawing_from(generator: Any) -> Iterator[Any]:
-    """A context in which the random functions below use a `keras.random.SeedGenerator` if they get no seed."""
-    token = _generator.set(generator)
+def having(variable: ContextVar[Any], value: Any) -> Iterator[Any]:
+    """A context in which a variable has a value."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _generator.reset(token)
+        variable.reset(token)
+
+
+def drawing_from(generator: Any) -> Any:
+    """A context in which the random functions below use a `keras.random.SeedGenerator` if they get no seed."""
+    return having(_generator, generator)
 
 
 def _source(seed: Any) -> Any:

@@ -186,34 +186,40 @@ def _template(name: str) -> tuple[str, str]:
     return (name[: match.start()] + "{}" + name[match.end() :], match.group()) if match else (name, "")
 
 
-class _RenamedArrays(Mapping[str, Any]):
+class LazyMapping(Mapping[str, Any]):
+    """Base of mappings that read an array when it is accessed, but not to tell whether it is there."""
+
+    _entries: Mapping[str, Any]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class _RenamedArrays(LazyMapping):
     """The arrays of another mapping under other names, some of them transposed."""
 
     def __init__(self, mapping: Mapping[str, Any], renamed: dict[str, tuple[str, bool]]) -> None:
-        self._mapping, self._renamed = mapping, renamed
+        self._mapping, self._entries = mapping, renamed
 
     def __getitem__(self, name: str) -> Any:
-        source, transposed = self._renamed[name]
+        source, transposed = self._entries[name]
         return self._mapping[source].T if transposed else self._mapping[source]
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array, without reading the array if the wrapped mapping has a method `shape`."""
-        source, transposed = self._renamed[name]
+        source, transposed = self._entries[name]
         shape = self._mapping.shape(source) if hasattr(self._mapping, "shape") else self._mapping[source].shape
         return tuple(shape[::-1] if transposed else shape)
 
     def source(self, name: str) -> str:
         """The name of an array in the file."""
-        return self._renamed[name][0]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._renamed
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._renamed)
-
-    def __len__(self) -> int:
-        return len(self._renamed)
+        return self._entries[name][0]
 
 
 def layer_owner(name: str) -> int | str:

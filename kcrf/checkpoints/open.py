@@ -1,13 +1,14 @@
 """Opens a checkpoint of any of the usual formats as a lazy, read-only mapping from names to arrays."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kcrf.checkpoints.names import LazyMapping
 from kcrf.checkpoints.tensor_bundle import read_tensor_bundle
 from kcrf.checkpoints.tensor_files import open_safetensors, open_torch
 
@@ -60,7 +61,7 @@ def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
     return Checkpoint(file, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})
 
 
-class Checkpoint(Mapping[str, np.ndarray]):
+class Checkpoint(LazyMapping):
     """A read-only mapping from names to the arrays of a checkpoint. Each array is read when it is accessed.
 
     Attributes:
@@ -81,15 +82,6 @@ class Checkpoint(Mapping[str, np.ndarray]):
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array, without reading the array."""
         return tuple(self._entry(name).shape)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     def __repr__(self) -> str:
         return f"<Checkpoint {str(self.path)!r}: {len(self)} arrays>"
