@@ -84,7 +84,11 @@ def check_compiled(model: Any) -> Any:
                 f"sparse_loss`. Received: the loss of another layer for outputs of `{layer.name}`"
             )
         if _called_with_mask(layer):
-            _warn_of_metrics(layer, [_by_output(collection, model) for collection in metrics], indices)
+            by_metric = [_by_output(collection, model) for collection in metrics]
+            compiled = [one for collection in by_metric for index in indices for one in flat(collection[index])]
+            wrong = [_name_of(metric) for metric in compiled if metric is not None and _is_of_keras(metric)]
+            if wrong:
+                warn_once(layer, "metrics", metric=wrong[0])
     return layers
 
 
@@ -99,13 +103,6 @@ def _loss_of_keras(layer: Any, mine: Any, losses: Any) -> str | None:
         f"transitions. Write `model.compile(optimizer, loss=model.get_layer({layer.name!r}).sparse_loss)` or, for "
         f"one-hot tags, `dense_loss`. Received: loss={_name_of(wrong[0])}"
     )
-
-
-def _warn_of_metrics(layer: Any, metrics: Any, mine: Any) -> None:
-    compiled = [one for collection in metrics for index in mine for one in flat(collection[index])]
-    wrong = [_name_of(metric) for metric in compiled if metric is not None and _is_of_keras(metric)]
-    if wrong:
-        warn_once(layer, "metrics", metric=wrong[0])
 
 
 def _by_output(argument: Any, model: Any) -> Any:

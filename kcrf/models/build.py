@@ -10,16 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+from kcrf import layers
 from kcrf.backend import Model, Tensor, TensorLike, keras, replaced_on_old_host
 from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, LIKE_BERT, encoder_settings
-from kcrf.layers import (
-    Embedding,
-    FeedForward,
-    LayerNormalization,
-    MultiHeadAttention,
-    PositionEmbedding,
-    RelativePositionEmbedding,
-)
 from kcrf.layers.dense import (
     BiasAdd,
     Dropout,
@@ -215,7 +208,7 @@ class Transformer:
         """Calls the layer of this name. If there is none yet, `layer(name=..., **arguments)` makes it."""
         name = self.config["prefix"] + name
         if name not in self.layers:
-            recomputed = self._remat and layer in (MultiHeadAttention, FeedForward)
+            recomputed = self._remat and layer in (layers.MultiHeadAttention, layers.FeedForward)
             with keras.RematScope("list_of_layers", layer_names=[name]) if recomputed else nullcontext():
                 self.layers[name] = layer(name=name, **arguments)
         return self.layers[name](inputs)
@@ -250,7 +243,7 @@ class Transformer:
         return self.apply(dense, inputs, name, units=units, activation=activation, **arguments)
 
     def _norm(self, inputs: Any, name: str) -> Any:
-        return self.apply(LayerNormalization, inputs, name, epsilon=self.config["layer_norm_eps"])
+        return self.apply(layers.LayerNormalization, inputs, name, epsilon=self.config["layer_norm_eps"])
 
     def _dropout(self, inputs: Any, name: str) -> Any:
         rate = self.config["dropout_rate"]
@@ -271,7 +264,7 @@ class Transformer:
             return {**sizes, "embeddings_initializer": self.initializer}
 
         x = self.apply(
-            Embedding,
+            layers.Embedding,
             inputs.pop(0),
             "Embedding-Token",
             mask_zero=True,
@@ -287,7 +280,7 @@ class Transformer:
             x = self.apply(ResidualAdd, [x, segments], "Embedding-Token-Segment")
         if not self.family.relative:
             x = self.apply(
-                PositionEmbedding,
+                layers.PositionEmbedding,
                 [x, inputs.pop(0)] if config["custom_position_ids"] else x,
                 "Embedding-Position",
                 hierarchical=config["hierarchical_position"],
@@ -301,7 +294,7 @@ class Transformer:
         x = self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
         if self.family.relative:
             size, name = config["attention_key_size"], "Embedding-Relative-Position"
-            self._positions = self.apply(RelativePositionEmbedding, x, name, output_dim=size)
+            self._positions = self.apply(layers.RelativePositionEmbedding, x, name, output_dim=size)
         return x
 
     def apply_main_layers(self, inputs: TensorLike, index: int) -> Tensor:
@@ -312,7 +305,7 @@ class Transformer:
         x, config, block = inputs, self.config, "Transformer-" if self.family.shared else f"Transformer-{index}-"
         arguments = {"mixout": config["mixout"], "kernel_initializer": self.initializer}
         attended = self.apply(
-            MultiHeadAttention,
+            layers.MultiHeadAttention,
             [x, self._positions] if self.family.relative else x,
             block + "MultiHeadSelfAttention",
             heads=config["num_attention_heads"],
@@ -324,7 +317,7 @@ class Transformer:
         )
         x = self._residual(x, attended, block + "MultiHeadSelfAttention")
         arguments |= {"units": config["intermediate_size"], "activation": _activation(config["hidden_act"])}
-        transformed = self.apply(FeedForward, x, block + "FeedForward", **arguments)
+        transformed = self.apply(layers.FeedForward, x, block + "FeedForward", **arguments)
         return self._residual(x, transformed, block + "FeedForward")
 
     def _residual(self, x: Any, change: Any, name: str) -> Any:
