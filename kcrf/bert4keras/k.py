@@ -49,6 +49,17 @@ _FUNCTIONS = {
     "flatten": lambda x: ops.reshape(x, (-1,)),
     "gather": lambda reference, indices: ops.take(reference, indices, axis=0),
     "where": lambda condition, x, y: ops.where(ops.cast(condition, "bool"), x, y),
+    "l2_normalize": lambda x, axis=None: x / ops.sqrt(ops.maximum(ops.sum(x * x, axis=axis, keepdims=True), 1e-12)),
+    "variable": lambda value, dtype=None, name=None: keras.Variable(
+        np.asarray(value), dtype=dtype or keras.config.floatx(), name=name
+    ),
+    "in_test_phase": lambda x, alt, training=None: in_train_phase(alt, x, training),
+    "random_normal": lambda shape, mean=0.0, stddev=1.0, dtype=None, seed=None: keras.random.normal(
+        shape, mean, stddev, dtype=dtype, seed=_source(seed)
+    ),
+    "dropout": lambda x, level, noise_shape=None, seed=None: keras.random.dropout(
+        x, level, noise_shape, seed=_source(seed)
+    ),
 }
 _INSTEAD = {  # functions for graphs of TensorFlow 1, which Keras 3 does not build
     "gradients": "the functions of kcrf.bert4keras.adversarial, which train with gradients of the embeddings; in place "
@@ -97,11 +108,6 @@ def in_train_phase(x: Any, alt: Any, training: bool | None = None) -> Any:
     return chosen() if callable(chosen) else chosen
 
 
-def in_test_phase(x: Any, alt: Any, training: bool | None = None) -> Any:
-    """Returns `x` outside of training and `alt` in training."""
-    return in_train_phase(alt, x, training)
-
-
 _generator = ContextVar("generator", default=None)
 
 
@@ -139,17 +145,9 @@ def random_uniform(shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: 
     return keras.random.uniform(shape, minval, maxval, dtype=dtype, seed=_source(seed))
 
 
-def random_normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    return keras.random.normal(shape, mean, stddev, dtype=dtype, seed=_source(seed))
-
-
 def random_binomial(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Any:
     """1 with probability `p`, else 0."""
     return ops.cast(random_uniform(shape, seed=seed) < p, dtype or keras.config.floatx())
-
-
-def dropout(x: Any, level: Any, noise_shape: Any = None, seed: Any = None) -> Any:
-    return keras.random.dropout(x, level, noise_shape, _source(seed))
 
 
 def prod(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
@@ -162,14 +160,6 @@ def batch_set_value(tuples: Any) -> None:
         x.assign(value)
 
 
-def variable(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    return keras.Variable(np.asarray(value), dtype=dtype or keras.config.floatx(), name=name)
-
-
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
     value = np.asarray(value, dtype=dtype or keras.config.floatx())
     return ops.convert_to_tensor(value if shape is None else np.broadcast_to(value, shape))
-
-
-def l2_normalize(x: Any, axis: int | None = None) -> Any:
-    return x / ops.sqrt(ops.maximum(ops.sum(ops.square(x), axis=axis, keepdims=True), 1e-12))

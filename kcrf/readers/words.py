@@ -106,7 +106,12 @@ class WordReader(Reader):
         if self.vectors is not None and texts:
             rows["vectors"] = np.concatenate([self.vectors.encode(*pair) for pair in zip(texts, units, strict=True)])
         firsts = np.cumsum([0, *map(len, units)]).tolist()
-        return [_reading(*item, rows) for item in zip(texts, units, firsts, strict=False)]
+        readings = []
+        for text, spans, first in zip(texts, units, firsts, strict=False):
+            marked = with_stops(text)
+            last_characters = [marked[end - 1] for end in spans[:, 1].tolist()]
+            readings.append(Reading(spans, windows_of_rows(rows, windows(last_characters), first)))
+        return readings
 
     def units_of(self, text: str, tokens: Sequence[tuple[int, int]] = ()) -> np.ndarray:
         """The units of a text, `(units, 2)`: its tokens, or if it has none, the result of `token_spans`."""
@@ -159,10 +164,3 @@ def _words_of(sentences: Sequence[Sentence], splits: str) -> Iterator[str]:
 
 def _units_of(text: str, tokens: Sequence[tuple[int, int]], splits: str) -> np.ndarray:
     return np.array(tokens, int).reshape(-1, 2) if len(tokens) else token_spans(text, splits)
-
-
-def _reading(text: str, units: np.ndarray, first: int, rows: dict[str, Any]) -> Reading:
-    """The `Reading` of a text, whose words begin at a row of the rows of all texts."""
-    marked = with_stops(text)
-    last_characters = [marked[end - 1] for end in units[:, 1].tolist()]
-    return Reading(units, windows_of_rows(rows, windows(last_characters), first))
