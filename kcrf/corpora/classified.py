@@ -14,10 +14,11 @@ from kcrf.corpora.formats import Annotated
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import FilePath, read_corpus_lines
 from kcrf.corpora.recognize import read_items
-from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES
+from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES, Fields
 from kcrf.files import json_line
 from kcrf.progress_bars import print_note
 
+Rows = Iterator[tuple[Any, ...]]  # (line number, text[, second text], label)
 _ENOUGH_LABELS = 10  # in this many lines, the label of the first is expected to occur again
 
 
@@ -141,10 +142,8 @@ def _checked_fields(fields: Sequence[str | int] | None) -> list[str] | None:
     return names
 
 
-def _rows_of_table(
-    path: object, rows: Iterable[tuple[int, list[str]]], fields: Sequence[str] | None
-) -> Iterator[tuple[Any, ...]]:
-    """Yields `(line number, text[, second text], label)`."""
+def _rows_of_table(path: object, rows: Iterable[tuple[int, list[str]]], fields: Fields) -> Rows:
+    """The rows of a table."""
     rows = iter(rows)
     first = next(rows, None)
     if first is None:
@@ -198,9 +197,7 @@ def _check_order(path: object, rows: Sequence[Sequence[str]]) -> None:
     )
 
 
-def _columns(
-    path: object, number: int, head: Sequence[str], fields: Sequence[str] | None
-) -> tuple[list[int], int | None, bool]:
+def _columns(path: object, number: int, head: Sequence[str], fields: Fields) -> tuple[list[int], int | None, bool]:
     """The numbers of the columns, how many each line has or None for any number, whether the first has their names."""
     if fields is not None and all(field.isdecimal() for field in fields):
         return [int(field) for field in fields], None, False
@@ -219,10 +216,8 @@ def _columns(
     return list(range(len(head))), len(head), False
 
 
-def _rows_of_json(
-    path: FilePath, objects: Sequence[tuple[int, dict[str, Any]]], fields: Sequence[str] | None
-) -> Iterator[tuple[Any, ...]]:
-    """Yields `(line number, text[, second text], label)`; a second text that is null is none."""
+def _rows_of_json(path: FilePath, objects: Sequence[tuple[int, dict[str, Any]]], fields: Fields) -> Rows:
+    """The same of JSON objects; a second text that is null is none."""
     for number, item in objects:
         tables.check_members(path, number, item, fields or ())
         members = [name for name, value in item.items() if value is not None or name.lower() not in TEXT_B_NAMES]
@@ -238,7 +233,7 @@ def _rows_of_json(
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
 
 
-def _rows_of_export(path: object, texts: Sequence[Annotated]) -> Iterator[tuple[Any, ...]]:
+def _rows_of_export(path: object, texts: Sequence[Annotated]) -> Rows:
     """The same of the texts of an annotation tool, without those that have no label."""
     labeled = [text for text in texts if text.labels]
     if not labeled:

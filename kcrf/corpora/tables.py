@@ -17,6 +17,7 @@ TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "s
 LABEL_NAMES = ("label", "gold_label", "is_duplicate", "sentiment", "category", "class", "target")
 
 
+Fields = Sequence[str] | None
 _ENOUGH = 3  # lines that end in a label after a comma
 
 
@@ -40,7 +41,7 @@ def iterate_texts(
     return (tuple(row) if pairs else row[0] for row in rows)
 
 
-def _of_lines(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
+def _of_lines(lines: Iterable[str], name: str, fields: Fields, count: int) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
         texts = line.split("\t") if count == 2 else [line]
         if len(texts) != count:
@@ -72,7 +73,7 @@ def is_head(cells: Sequence[str]) -> bool:
     return not names.isdisjoint(TEXT_NAMES) and not names.isdisjoint(LABEL_NAMES)
 
 
-def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
+def _of_table(lines: Iterable[str], name: str, fields: Fields, count: int) -> Iterator[list[str]]:
     lines, begin = iter(lines), [""]
     while not begin[-1].strip() and (line := next(lines, None)) is not None:
         begin.append(line)
@@ -89,9 +90,7 @@ def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, cou
         yield [cells[column] for column in columns]
 
 
-def _columns_by_name(
-    number: int, head: Sequence[str], name: str, fields: Sequence[str] | None, count: int
-) -> list[int]:
+def _columns_by_name(number: int, head: Sequence[str], name: str, fields: Fields, count: int) -> list[int]:
     if fields is not None:
         return named_columns(name, number, head, fields)
     columns = [column for column in usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count]) if column is not None]
@@ -105,7 +104,7 @@ def _columns_by_name(
     return columns
 
 
-def _of_json(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
+def _of_json(lines: Iterable[str], name: str, fields: Fields, count: int) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             item = parse_json(f"{name}:{number}", line)

@@ -1,12 +1,13 @@
 """Networks that return posterior probabilities instead of scores: their base, and ONNX files. Needs no Keras."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kcrf.chains import Posterior, best_sequences, span_probabilities
-from kcrf.networks.network import Arrays, ClassificationNetwork, TaggingNetwork
+from kcrf.chains.posterior import Spans
+from kcrf.networks.network import Arrays, ClassificationNetwork, Decoded, TaggingNetwork
 from kcrf.runs.exported import ExportedFile
 from kcrf.runs.setup import Setup
 from kcrf.tags import TagScheme
@@ -31,7 +32,7 @@ class PosteriorNetwork(TaggingNetwork):
     def entropies(self, scores: Scores) -> np.ndarray:
         return self._posterior(scores).entropies()
 
-    def span_probabilities(self, scores: Scores, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
+    def span_probabilities(self, scores: Scores, spans: Spans) -> Sequence[np.ndarray]:
         return span_probabilities(self._posterior(scores), self.scheme, spans)
 
     def best_paths(self, scores: Scores, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,9 +49,7 @@ class OnnxTaggingNetwork(PosteriorNetwork):
         super().__init__(scheme, transitions)
         self._file = file
 
-    def decode(
-        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
-    ) -> tuple[np.ndarray, Scores]:
+    def decode(self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True) -> Decoded:
         inputs = {**inputs, "allowed": allowed, "with_confidences": np.array(with_scores)}
         paths, *scores = (array[:rows] for array in self._file.session.run(["tags", *Scores._fields], inputs))
         return paths, Scores(*scores)

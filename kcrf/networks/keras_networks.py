@@ -8,8 +8,9 @@ import numpy as np
 from kcrf import crf
 from kcrf.backend import COMPILES_SHAPES, JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
+from kcrf.networks import network
 from kcrf.networks.classification import build_classifier
-from kcrf.networks.network import FEWEST_TAGS, Arrays, ClassificationNetwork, KerasNetwork, most_likely_temperature
+from kcrf.networks.network import Arrays, ClassificationNetwork, Counts, Decoded, KerasNetwork, Spans
 from kcrf.networks.tagging import build_network, crf_of, mask_of, output_of_standard
 from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
@@ -43,9 +44,7 @@ class KerasTaggingNetwork(KerasNetwork):
         self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, paths])
         self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
 
-    def decode(
-        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True) -> Decoded:
         emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
         if np.isnan(emissions).any():
             raise DivergedError(NOT_FINITE)
@@ -57,9 +56,7 @@ class KerasTaggingNetwork(KerasNetwork):
     def entropies(self, scores: np.ndarray) -> np.ndarray:
         return ops.convert_to_numpy(crf.entropy(self._chain(scores)))
 
-    def span_probabilities(
-        self, scores: np.ndarray, spans: Sequence[Sequence[tuple[Any, ...]]]
-    ) -> Sequence[np.ndarray]:
+    def span_probabilities(self, scores: np.ndarray, spans: Spans) -> Sequence[np.ndarray]:
         return self._crf.span_confidence(scores, spans, self.scheme, self.temperature)
 
     def best_paths(self, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,9 +68,7 @@ class KerasTaggingNetwork(KerasNetwork):
     def as_teacher(self, constraints: TagScheme | None, temperature: float) -> "KerasTaggingNetwork":
         return self
 
-    def expected_counts(
-        self, scores: np.ndarray, constraints: TagScheme | None, temperature: float
-    ) -> tuple[np.ndarray, ...]:
+    def expected_counts(self, scores: np.ndarray, constraints: TagScheme | None, temperature: float) -> Counts:
         return tuple(map(ops.convert_to_numpy, self._crf.expected_counts(scores, constraints, temperature)))
 
     def chains(self, scores: np.ndarray) -> tuple[crf.Chain, crf.Chain]:
@@ -100,9 +95,9 @@ def best_temperature(layer: Any, emissions: np.ndarray, tags: np.ndarray) -> flo
 
     legal = likelihoods(1.0) > _IMPOSSIBLE  # (batch,)
     emissions, tags = emissions[legal], tags[legal]
-    if np.sum(tags >= 0) < FEWEST_TAGS:
+    if np.sum(tags >= 0) < network.FEWEST_TAGS:
         return 1.0
-    return most_likely_temperature(lambda temperature: likelihoods(temperature).sum())
+    return network.most_likely_temperature(lambda temperature: likelihoods(temperature).sum())
 
 
 class KerasClassificationNetwork(ClassificationNetwork):

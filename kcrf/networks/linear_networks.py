@@ -8,8 +8,9 @@ import numpy as np
 
 from kcrf.chains import Packing
 from kcrf.linear import LinearBatch, LinearModel, log_likelihood
+from kcrf.networks import network
 from kcrf.networks.array_networks import PosteriorNetwork, Scores
-from kcrf.networks.network import FEWEST_TAGS, Arrays, TaggingNetwork, TrainedNetwork, most_likely_temperature
+from kcrf.networks.network import Arrays, Counts, Decoded, TaggingNetwork, TrainedNetwork
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunFolder
 from kcrf.runs.exported import LinearFile
@@ -34,15 +35,13 @@ class LinearTaggingNetwork(PosteriorNetwork, TrainedNetwork):
         self._temperature, self._transitions = value, self.model.constrained_transitions() / value
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        if np.sum(tags >= 0) >= FEWEST_TAGS:
+        if np.sum(tags >= 0) >= network.FEWEST_TAGS:
             masks = inputs["ngrams"][:, :, 0] != 0
             windows = zip(inputs["ngrams"], tags, masks, strict=True)
             batch = LinearBatch.of([(rows[mask], of_window[mask]) for rows, of_window, mask in windows if mask.any()])
-            self.temperature = most_likely_temperature(partial(log_likelihood, self.model, batch))
+            self.temperature = network.most_likely_temperature(partial(log_likelihood, self.model, batch))
 
-    def decode(
-        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
-    ) -> tuple[np.ndarray, Scores | None]:
+    def decode(self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True) -> Decoded:
         features = inputs["ngrams"][:rows]  # (rows, time, width)
         mask = features[:, :, 0] != 0  # (rows, time), padding on the right
         lengths = mask.sum(axis=1)
@@ -61,9 +60,7 @@ class LinearTaggingNetwork(PosteriorNetwork, TrainedNetwork):
         model = LinearModel(self.scheme, self.model.scores, self.model.transitions, constraints is not None)
         return LinearTaggingNetwork(model, temperature)
 
-    def expected_counts(
-        self, scores: Scores, constraints: TagScheme | None, temperature: float
-    ) -> tuple[np.ndarray, ...]:
+    def expected_counts(self, scores: Scores, constraints: TagScheme | None, temperature: float) -> Counts:
         after = np.exp(scores.onward - scores.onward.max(axis=-1, keepdims=True))  # (rows, time, tags)
         moves = np.exp(self._transitions - self._transitions.max(axis=1, keepdims=True))  # (tags, tags)
         totals = np.einsum("ij,btj->bti", moves, after[:, 1:])  # of what may follow each tag, (rows, time - 1, tags)

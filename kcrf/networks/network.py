@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.chains.posterior import Spans
 from kcrf.tags import TagScheme
 
 Arrays = Mapping[str, np.ndarray]
+Decoded = tuple[np.ndarray, Any]  # the best paths, and the scores for the other methods
+Counts = tuple[np.ndarray, ...]  # expected counts of tags, and of steps
 FEWEST_TAGS = 1000  # fewer known tags are too few to fit a temperature
 _LOWEST, _HIGHEST = 0.5, 4.0
 _STEPS = 11  # 1 % precision
@@ -23,9 +26,7 @@ class TaggingNetwork(ABC):
     few_shapes = False  # whether the network is compiled for each shape of its inputs
 
     @abstractmethod
-    def decode(
-        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
-    ) -> tuple[np.ndarray, Any]:
+    def decode(self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True) -> Decoded:
         """The best paths, `(rows, time)`, -1 where masked, and the scores for the other methods, or None.
 
         `allowed (batch, time, tags)` is 0 for allowed tags and -inf for others; rows from `rows` on are padding.
@@ -40,7 +41,7 @@ class TaggingNetwork(ABC):
         """The entropy of the tag sequences of each row in nats, `(rows,)`."""
 
     @abstractmethod
-    def span_probabilities(self, scores: Any, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
+    def span_probabilities(self, scores: Any, spans: Spans) -> Sequence[np.ndarray]:
         """For each row an array with the posterior probability of each span. Spans are in positions."""
 
     @abstractmethod
@@ -67,7 +68,7 @@ class TrainedNetwork(TaggingNetwork):
         """The network whose scores `expected_counts` takes, with the same constraints and temperature."""
 
     @abstractmethod
-    def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:
+    def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> Counts:
         """As `ConditionalRandomField.expected_counts`: of tags `(rows, time, tags)`, of steps `(rows, tags, tags)`."""
 
 

@@ -11,7 +11,7 @@ from kcrf.corpora import Sentence
 from kcrf.readers.code_points import code_points, types_of_characters
 from kcrf.readers.lexicon import AnyLexicon, Lexicon, StandardLexicon, cross_fitted
 from kcrf.readers.ngrams import LEXICON_COLUMNS, CharacterNGrams
-from kcrf.readers.units import Copies, Reader, Reading, Tokens
+from kcrf.readers.units import Copies, Reader, Reading, Texts, Tokens
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.windows import SEPARATOR, bounds_of_parts, cut_pair, whole_reading, windows, windows_of_rows
@@ -60,9 +60,7 @@ class CharacterReader(Reader):
         texts = [sentence.text for sentence in sentences]
         return self.changed(vocabulary=self.vocabulary and self.vocabulary.grown(texts, min_bigrams))
 
-    def read_texts(
-        self, texts: Sequence[tuple[str, str | None]], max_length: int, whole: bool = False
-    ) -> list[Reading]:
+    def read_texts(self, texts: Texts, max_length: int, whole: bool = False) -> list[Reading]:
         joined = [
             (a, whole) if b is None else (SEPARATOR.join(cut_pair(a, b, max_length - 1)), False) for a, b in texts
         ]

@@ -9,6 +9,7 @@ from kcrf.readers.standards import TagsOfStandard
 from kcrf.readers.units import Reading, Window
 
 Inputs = dict[str, Any]  # rows of integers, or of integer vectors, with the same length
+Arrays = dict[str, np.ndarray]
 BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths of batches, in positions
 LONG_BUCKETS = (192, 256, 384, 512)  # the lengths for whole texts
 _UNKNOWN_TAG = -1
@@ -40,9 +41,7 @@ def pad(rows: Sequence[Any], length: int, value: int = 0, count: int | None = No
     return array
 
 
-def training_batch(
-    windows: Sequence[tuple[Inputs, Any]], any_length: bool = False
-) -> tuple[dict[str, np.ndarray], Any]:
+def training_batch(windows: Sequence[tuple[Inputs, Any]], any_length: bool = False) -> tuple[Arrays, Any]:
     """The inputs and targets of windows, padded to the bucket of the longest window."""
     inputs, targets = zip(*windows, strict=True)
     longest = max(map(row_length, inputs))
@@ -68,7 +67,7 @@ def row_length(inputs: Inputs) -> int:
 
 def inference_batches(
     readings: Sequence[Reading], batch_size: int, few_shapes: bool = True
-) -> Iterator[tuple[list[tuple[int, Window]], dict[str, np.ndarray]]]:
+) -> Iterator[tuple[list[tuple[int, Window]], Arrays]]:
     """Yields the windows of texts in batches, sorted by length to minimize padding."""
     check_batch_size(batch_size)
     windows = [(number, window) for number, reading in enumerate(readings) for window in reading.windows]
@@ -87,7 +86,7 @@ def check_batch_size(batch_size: Any) -> None:
         raise ValueError(f"`batch_size` must be a positive integer. Received: {batch_size!r}")
 
 
-def _pad_inputs(inputs: Sequence[Inputs], length: int, count: int | None = None) -> dict[str, np.ndarray]:
+def _pad_inputs(inputs: Sequence[Inputs], length: int, count: int | None = None) -> Arrays:
     """Combines dicts of rows to a dict of arrays `(count, length, ...)`."""
     padding = {name: getattr(row, "padding", 0) for name, row in inputs[0].items()}
     return {name: pad([window[name] for window in inputs], length, padding[name], count) for name in inputs[0]}

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kcrf.checkpoints.configs import encoder_config
-from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, TokenRow
-from kcrf.readers.units import Reader, Reading, Tokens, Window
+from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, Inputs, TokenRow
+from kcrf.readers.units import Reader, Reading, Texts, Tokens, Window
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.windows import bounds_of_parts, cut_pair, whole_reading, windows, with_stops
 from kcrf.tokenizers import SubwordTokenizer, Tokenizer, vocabularies
@@ -81,9 +81,7 @@ class EncoderReader(Reader):
         words = pieces if self.vectors is None or given is not tokens else self._pieces(list(texts), [()] * len(texts))
         return [self._read_one(*item) for item in zip(texts, pieces, words, strict=True)]
 
-    def read_texts(
-        self, texts: Sequence[tuple[str, str | None]], max_length: int, whole: bool = False
-    ) -> list[Reading]:
+    def read_texts(self, texts: Texts, max_length: int, whole: bool = False) -> list[Reading]:
         """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`."""
         first, second = (self._whole_pieces([pair[i] or "" for pair in texts]) for i in (0, 1))
         room = min(max_length, self.longest) - 2
@@ -102,9 +100,7 @@ class EncoderReader(Reader):
             part = slice(*bounds)
             yield self._whole_inputs([start, *pieces.ids[part], end], [], vectors[part], vectors[:0])
 
-    def _pair(
-        self, text: str, pieces: UnitPieces, text_b: str, pieces_b: UnitPieces, room: int
-    ) -> Iterator[dict[str, Any]]:
+    def _pair(self, text: str, pieces: UnitPieces, text_b: str, pieces_b: UnitPieces, room: int) -> Iterator[Inputs]:
         """Yields the inputs of a pair of texts."""
         start, between, end, *_ = self._special
         ids, ids_b = cut_pair(pieces.ids, pieces_b.ids, room - len(between))
@@ -112,9 +108,7 @@ class EncoderReader(Reader):
         vectors_b = self._vectors_of_pieces(text_b, pieces_b)[: len(ids_b)]
         yield self._whole_inputs([start, *ids, *between], [*ids_b, end], vectors, vectors_b)
 
-    def _whole_inputs(
-        self, first: list[int], second: list[int], vectors: np.ndarray, vectors_b: np.ndarray
-    ) -> dict[str, Any]:
+    def _whole_inputs(self, first: list[int], second: list[int], vectors: np.ndarray, vectors_b: np.ndarray) -> Inputs:
         """The inputs of the ids of both segments, and the word vectors of their texts."""
         inputs: dict[str, Any] = {"Input-Token": TokenRow.of([*first, *second], self._special.padding)}
         if self._has_segments:

@@ -14,6 +14,7 @@ from kcrf.tags import TagScheme
 
 Item = TypeVar("Item")
 Copies = Sequence[Sequence[Any]] | None  # the augmented copies of each item
+Texts = Sequence[tuple[str, str | None]]  # each with the second text of a pair
 Tokens = Sequence[Sequence[tuple[int, int]]] | None  # of each text, in characters; may be empty
 
 
@@ -57,9 +58,7 @@ class Reader(ABC):
         sentences = with_copies(sentences, copies)
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 
-    def read_texts(
-        self, texts: Sequence[tuple[str, str | None]], max_length: int, whole: bool = False
-    ) -> list[Reading]:
+    def read_texts(self, texts: Texts, max_length: int, whole: bool = False) -> list[Reading]:
         """The `Reading` of each text or pair, truncated to `max_length` positions, in a pair the longer text first.
 
         If `whole`, further windows contain what was cut from a single text.
