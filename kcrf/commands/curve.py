@@ -87,18 +87,21 @@ def in_words(curve: Any, goal: float) -> str:
     """Two sentences: the present score, and how many sentences the goal needs; and the score of twice as many."""
     from kcrf.reports.tables import TITLES
 
-    now, twice, needed = curve.law.score(curve.count), curve.law.score(2 * curve.count), curve.law.size(goal)
-    title = TITLES[curve.metric]
-    if needed is None:
-        more = f"{goal:g} is out of reach of sentences like these"
-    else:
-        numbers = [max(0.0, size - curve.count) for size in needed]
-        until = "or more" if numbers[2] == float("inf") else f"to {_rounded(numbers[2])}"
-        more = f"about {goal:g} with {_rounded(numbers[0])} more ({_rounded(numbers[1])} {until})"
+    now, twice = curve.law.score(curve.count), curve.law.score(2 * curve.count)
     return (
-        f"{title} {now.value:.3f} with {curve.count:,} sentences; {more}. "
+        f"{TITLES[curve.metric]} {now.value:.3f} with {curve.count:,} sentences; {more_for(curve, goal)}. "
         f"With twice as many, {twice.value:.3f} ({twice.low:.3f} to {twice.high:.3f})."
     )
+
+
+def more_for(curve: Any, goal: float) -> str:
+    """How many more sentences a score needs."""
+    needed = curve.law.size(goal)
+    if needed is None:
+        return f"{goal:g} is out of reach of sentences like these"
+    numbers = [max(0.0, size - curve.count) for size in needed]
+    until = "or more" if numbers[2] == float("inf") else f"to {_rounded(numbers[2])}"
+    return f"about {goal:g} with {_rounded(numbers[0])} more ({_rounded(numbers[1])} {until})"
 
 
 def _rounded(number: float) -> str:

@@ -83,7 +83,7 @@ def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite:
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
     print_scores(out, scores)
     print(f"saved to {out}; try: kcrf {task_of(settings.task).command} --model {shlex.quote(str(out))} FILE")
-    _print_expected(out)
+    _print_expected(tagger)
     if tagger.advice:
         print(
             "CRF",
@@ -91,18 +91,19 @@ def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite:
         )
 
 
-def _print_expected(out: str) -> None:
+def _print_expected(tagger: Any) -> None:
     """Prints the interval of F1 on texts like the held-out ones, and what helps to raise it."""
-    from kcrf.metrics.bootstrap import bootstrap_predictions, interval
-    from kcrf.runs import read_run
+    from kcrf.commands.curve import more_for, next_goal
+    from kcrf.metrics.bootstrap import bootstrap_scores, interval
 
-    rows = [row for row in read_run(out).predictions or [] if isinstance(row["found"], list)]
-    if len(rows) <= _FEW and any(row["gold"] for row in rows):
-        low, high = interval(bootstrap_predictions(rows))
-        print(
-            f"expected on texts like these: F1 {low:.2f} to {high:.2f}; `kcrf curve` says how many more sentences a "
-            "better score needs, `kcrf suggest` names them"
-        )
+    counts, curve = tagger.counts, tagger.curve
+    if counts is None or len(counts) > _FEW or not counts[:, 1].any():
+        return
+    low, high = interval(bootstrap_scores(counts))
+    needs = "`kcrf curve` says how many more sentences a better score needs"
+    if curve is not None:
+        needs = more_for(curve, next_goal(curve))
+    print(f"expected on texts like these: F1 {low:.2f} to {high:.2f}; {needs}; `kcrf suggest` names them")
 
 
 def _run_training(out: str, settings: Any, sources: Sources, mode: str, overwrite: bool) -> Any:

@@ -1,6 +1,7 @@
 """How scores grow with the number of training sentences: a power law, and the sentences that a score needs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +70,17 @@ class PowerLaw:
         reached = np.array([self.score(size) for size in sizes]) >= score  # (sizes, 3)
         value, latest, earliest = (float(sizes[column.argmax()]) if column.any() else np.inf for column in reached.T)
         return None if value == np.inf else Range(value, earliest, latest)
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """Scores by the number of sentences, and their `PowerLaw`."""
+
+    metric: str  # a key of the scores of the task
+    count: int  # of all labeled sentences
+    sizes: list[int]
+    scores: np.ndarray  # (draws, sizes)
+    law: PowerLaw
 
 
 def _rows(sizes: np.ndarray) -> np.ndarray:

@@ -16,7 +16,8 @@ class StandardsTagger:
     They share its encoder, and each has its own head. The mean of `metric` over the standards chooses the best epoch.
     """
 
-    crf = advice = None  # each of the segmenters has a CRF
+    crf = advice = curve = None  # each of the segmenters has a CRF
+    counts: Any = None
 
     def __init__(self, taggers: Mapping[Any, WordSegmenter], model: Any) -> None:
         self.taggers: dict[Any, WordSegmenter] = dict(taggers)

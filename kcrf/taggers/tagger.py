@@ -68,6 +68,8 @@ class Tagger(ABC, Generic[Result]):
     labels: tuple[str, ...]
     metric: str
     advice: str | None = None
+    counts: Any = None  # after training, `kcrf.metrics.bootstrap.span_counts` of the part that was scored last
+    curve: Any = None  # after cross-validation, the `kcrf.metrics.learning_curves.LearningCurve`
     crf: Any = None
     run: Path | None = None
 

@@ -2,12 +2,11 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kcrf.metrics.learning_curves import PowerLaw
+from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
 from kcrf.progress_bars import bar, quiet
 from kcrf.runs import Settings
 from kcrf.tasks import task_of
@@ -15,17 +14,6 @@ from kcrf.training.train import train_tagger
 
 _PARTS, _FEWEST = 4, 10  # sizes, each half of the next one; sentences of the smallest part
 _TESTS = 500  # sentences that score the models of a smaller part at most, if these are more than one of the draws
-
-
-@dataclass(frozen=True)
-class LearningCurve:
-    """Scores by the number of sentences, and their `kcrf.metrics.learning_curves.PowerLaw`."""
-
-    metric: str  # a key of the scores of the task
-    count: int  # of all labeled sentences
-    sizes: list[int]
-    scores: np.ndarray  # (draws, sizes)
-    law: PowerLaw
 
 
 def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> LearningCurve:

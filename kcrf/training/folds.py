@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.corpora import Sentence
+from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
 from kcrf.runs import Settings
 from kcrf.runs.stages import AugmentationConfig
 from kcrf.taggers.coverage import probabilities_of_gold
@@ -34,8 +35,11 @@ def may_have_folds(user: Settings, data: RunData) -> bool:
 class FoldsTagger:
     """Predicts entities of each sentence of a training set with a model that was trained without this sentence."""
 
-    def __init__(self, taggers: Sequence[Any], folds: Sequence[Sequence[int]]) -> None:
-        self.taggers, self._folds, self.metric, self.score = taggers, folds, taggers[0].metric, taggers[0].score
+    def __init__(
+        self, taggers: Sequence[Any], folds: Sequence[Sequence[int]], curve: LearningCurve | None = None
+    ) -> None:
+        self.taggers, self._folds, self.curve = taggers, folds, curve
+        self.metric, self.score = taggers[0].metric, taggers[0].score
 
     def _collect(self, items: Sequence[Sentence], compute: Any) -> list[Any]:
         """The values of a function of a tagger and the sentences of its fold, in the order of the sentences."""
@@ -92,15 +96,28 @@ def _facts(tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
 
 
 def train_folds(plan: RunPlan, table: StageTable) -> FoldsTagger:
-    """Trains a model without each fold, with the settings of the final model."""
-    data, values, taggers = plan.data, plan.config.flat(), []
+    """Trains a model without each fold, and for the learning curve two models of one fold each, with the settings of
+    the final model."""
+    values, items = plan.config.flat(), plan.data.parts["train"]
     user = replace(plan.run.user, augment=values["augment"] or 0, augment_by=values["augment_by"], solver="lbfgs")
-    order = np.random.default_rng([plan.config.training.seed, FOLDS]).permutation(len(data.parts["train"]))
+    order = np.random.default_rng([plan.config.training.seed, FOLDS]).permutation(len(items))
     folds = [sorted(order[start::FOLDS].tolist()) for start in range(FOLDS)]
-    for fold in folds:
-        held_out, items = set(fold), list(enumerate(data.parts["train"]))
-        train = [item for number, item in items if number not in held_out]
-        parts = {"train": train, "valid": [item for number, item in items if number in held_out]}
-        own = plan_run(user, replace(data, parts=parts, copies=None), table=table)
-        taggers.append(linear_tagger(own, train_linear_models(own, own.windows)))
-    return FoldsTagger(taggers, folds)
+
+    def trained(chosen: set[int]) -> tuple[Any, float]:
+        """The tagger that has learned the chosen sentences, and its score on the others."""
+        rows = {
+            is_chosen: [x for i, x in enumerate(items) if (i in chosen) == is_chosen] for is_chosen in (True, False)
+        }
+        parts = {"train": rows[True], "valid": rows[False]}
+        own = plan_run(user, replace(plan.data, parts=parts, copies=None), table=table)
+        tagger = linear_tagger(own, train_linear_models(own, own.windows))
+        return tagger, tagger.scores(rows[False])[tagger.metric]
+
+    taggers, scores = zip(*(trained({*order.tolist()} - {*fold}) for fold in folds), strict=True)
+    few = [trained(set(fold))[1] for fold in folds[:2]]
+    sizes, draws = (
+        [len(folds[0]), len(items) - len(folds[0])],
+        np.stack([few, np.reshape(scores, (2, -1)).mean(axis=1)]),
+    )
+    curve = LearningCurve(taggers[0].metric, len(items), sizes, draws.T, PowerLaw(sizes, draws.T)) if any(few) else None
+    return FoldsTagger(taggers, folds, curve)

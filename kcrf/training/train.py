@@ -154,10 +154,11 @@ def _planned(settings: Settings, data: RunData, folder: RunWriter, sources: dict
 
 def _train(plan: RunPlan, folder: RunWriter, progress: Any, out: str | PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Trains the model of a planned run: a linear one, or a network."""
-    if plan.config.model.encoder == "linear":
+    if plan.config.model.encoder != "linear":
+        tagger, scores = fit_network(plan, folder, progress)
+    else:
         folds = train_folds(plan, STAGES) if (plan.run.data or {}).get("folds") else None
         tagger, scores = fit_linear(plan, folder, progress, folds)
-    else:
-        tagger, scores = fit_network(plan, folder, progress)
+        tagger.curve = folds and folds.curve
     tagger.run = Path(out)
     return tagger, scores

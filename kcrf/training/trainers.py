@@ -11,6 +11,7 @@ from kcrf.distillation import (
     SequenceDistillationLoss,
     TagDistillationLoss,
 )
+from kcrf.metrics.bootstrap import span_counts
 from kcrf.monitor import CRFMonitor
 from kcrf.networks.classification import build_classifier
 from kcrf.networks.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
@@ -95,6 +96,8 @@ class TaggingTrainer(Trainer):
             scores[name] = tagger.score(sentences, predictions, words)
         rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
         scored = [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)]
+        keys = [s.scored([span.key for span in spans]) for s, spans in zip(sentences, predictions, strict=True)]
+        tagger.counts = span_counts([sentence.spans for sentence in sentences], keys)
         folder.save_predictions(sentences, scored, folds.facts(sentences) if folds and last == "valid" else None)
         return scores
 

@@ -6,9 +6,9 @@ import pytest
 from kcrf.commands.curve import in_words, next_goal
 from kcrf.commands.main import main
 from kcrf.corpora import load_mini
-from kcrf.metrics.learning_curves import PowerLaw
+from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
 from kcrf.training import Settings, learning_curve
-from kcrf.training.curve import LearningCurve, score_of
+from kcrf.training.curve import score_of
 
 BACKENDS = ["torch"]
 

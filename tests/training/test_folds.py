@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from kcrf.corpora import load_mini
+from kcrf.commands.main import main
+from kcrf.corpora import load_mini, sentence_line
+from kcrf.metrics.bootstrap import bootstrap_predictions, interval
 from kcrf.progress_bars import quiet
 from kcrf.runs import DataFacts, RunFolder, Settings, read_run, resolve
 from kcrf.runs.names import LINEAR
@@ -121,3 +123,19 @@ def test_copies_are_made_where_lbfgs_learns_them():
     assert solver_and_copies(1000, 8, encoder="linear") == ("lbfgs", False)
     assert solver_and_copies(1000, 2, encoder="linear") == ("lbfgs", True)
     assert solver_and_copies(1000, 8)[1]
+
+
+def test_the_line_after_training_says_how_many_sentences_a_better_score_needs(corpus, tmp_path, capsys):
+    train = [sentence for sentence in corpus.train[:60] if sentence.text]
+    (tmp_path / "train.jsonl").write_text("".join(f"{sentence_line(s)}\n" for s in train), encoding="utf-8")
+    arguments = ["train", "--task", "ner", "--encoder", "linear", "--augment", "0", "--seed", "2", "--quiet"]
+    assert main([*arguments, "--train", str(tmp_path / "train.jsonl"), "--out", str(tmp_path / "run")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    rows = rows_of(tmp_path / "run")
+    low, high = interval(bootstrap_predictions(rows))
+    assert f"expected on texts like these: F1 {low:.2f} to {high:.2f}; about 0." in shown
+    assert "more (" in shown and "`kcrf suggest` names them" in shown
+    tagger, scores = train_tagger(SETTINGS, train, out=tmp_path / "same")
+    assert tagger.curve.sizes == [15, 45] and tagger.curve.count == 60
+    assert tagger.curve.scores[:, 1].mean() == pytest.approx(scores["valid"]["f"], abs=0.1)
+    assert tagger.counts.sum(axis=0)[1] == sum(len(row["gold"]) for row in rows)
