@@ -16,10 +16,6 @@ from kcrf.commands.parsers import (
 from kcrf.commands.quiet import quiet_import
 from kcrf.commands.train import read_part, with_scheme_of_file
 
-_GOALS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995)
-_STEP = 0.01  # by which the goal is at least above the present score
-
-
 _COMMON = frozenset("--train --task --goal --encoder --out --overwrite --seed".split())
 _EPILOG = """FILE is training data, as `kcrf train` reads it. Models are trained on growing parts of it, three times,
 and scored on the rest. They are linear models without augmented copies, which take seconds, unless --encoder or
@@ -74,13 +70,7 @@ def run(options: Namespace) -> None:
     columns = ["sentences", TITLES[curve.metric], "lowest", "highest"]
     rows = [[f"{n:,}", float(s.mean()), float(s.min()), float(s.max())] for n, s in zip(curve.sizes, curve.scores.T)]
     Console().print(score_table(options.train, columns, rows))
-    print(in_words(curve, options.goal or next_goal(curve)))
-
-
-def next_goal(curve: Any) -> float:
-    """The next round score."""
-    now = curve.law.score(curve.count).value
-    return next((goal for goal in _GOALS if goal >= now + _STEP), _GOALS[-1])
+    print(in_words(curve, options.goal or curve.next_goal()))
 
 
 def in_words(curve: Any, goal: float) -> str:
@@ -89,24 +79,9 @@ def in_words(curve: Any, goal: float) -> str:
 
     now, twice = curve.law.score(curve.count), curve.law.score(2 * curve.count)
     return (
-        f"{TITLES[curve.metric]} {now.value:.3f} with {curve.count:,} sentences; {more_for(curve, goal)}. "
+        f"{TITLES[curve.metric]} {now.value:.3f} with {curve.count:,} sentences; {curve.needs(goal)}. "
         f"With twice as many, {twice.value:.3f} ({twice.low:.3f} to {twice.high:.3f})."
     )
-
-
-def more_for(curve: Any, goal: float) -> str:
-    """How many more sentences a score needs."""
-    needed = curve.law.size(goal)
-    if needed is None:
-        return f"{goal:g} is out of reach of sentences like these"
-    numbers = [max(0.0, size - curve.count) for size in needed]
-    until = "or more" if numbers[2] == float("inf") else f"to {_rounded(numbers[2])}"
-    return f"about {goal:g} with {_rounded(numbers[0])} more ({_rounded(numbers[1])} {until})"
-
-
-def _rounded(number: float) -> str:
-    """A number of sentences with two digits that count."""
-    return f"{int(float(f'{number:.2g}')):,}"
 
 
 def _draw(path: str, curve: Any) -> None:

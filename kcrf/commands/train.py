@@ -93,7 +93,6 @@ def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite:
 
 def _print_expected(tagger: Any) -> None:
     """Prints the interval of F1 on texts like the held-out ones, and what helps to raise it."""
-    from kcrf.commands.curve import more_for, next_goal
     from kcrf.metrics.bootstrap import bootstrap_scores, interval
 
     counts, curve = tagger.counts, tagger.curve
@@ -102,7 +101,7 @@ def _print_expected(tagger: Any) -> None:
     low, high = interval(bootstrap_scores(counts))
     needs = "`kcrf curve` says how many more sentences a better score needs"
     if curve is not None:
-        needs = more_for(curve, next_goal(curve))
+        needs = curve.needs(curve.next_goal())
     print(f"expected on texts like these: F1 {low:.2f} to {high:.2f}; {needs}; `kcrf suggest` names them")
 
 

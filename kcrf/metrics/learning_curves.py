@@ -11,6 +11,8 @@ WIDTH = 1.96  # standard deviations on either side of an interval of 95 %
 USUAL, SPREAD = 0.6, 0.2  # of the power: about 0.35 for words and 0.7 for entities in experiments/curve.json
 _LOWEST, _HIGHEST = 0.02, 0.9995  # of a mean score in a fit
 _LEAST = 1e-12  # of the variance by chance
+_GOALS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995)
+_STEP = 0.01  # by which the next goal is at least above the present score
 _MOST = 1000  # times as many sentences are considered at most
 
 
@@ -81,6 +83,25 @@ class LearningCurve:
     sizes: list[int]
     scores: np.ndarray  # (draws, sizes)
     law: PowerLaw
+
+    def next_goal(self) -> float:
+        """The next round score."""
+        now = self.law.score(self.count).value
+        return next((goal for goal in _GOALS if goal >= now + _STEP), _GOALS[-1])
+
+    def needs(self, goal: float) -> str:
+        """How many more sentences a score needs, for people."""
+        needed = self.law.size(goal)
+        if needed is None:
+            return f"{goal:g} is out of reach of sentences like these"
+        value, low, high = (max(0.0, size - self.count) for size in needed)
+        until = "or more" if high == float("inf") else f"to {_rounded(high)}"
+        return f"about {goal:g} with {_rounded(value)} more ({_rounded(low)} {until})"
+
+
+def _rounded(number: float) -> str:
+    """A number of sentences with two digits that count."""
+    return f"{int(float(f'{number:.2g}')):,}"
 
 
 def _rows(sizes: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kcrf.commands.curve import in_words, next_goal
+from kcrf.commands.curve import in_words
 from kcrf.commands.main import main
 from kcrf.corpora import load_mini
 from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
@@ -19,7 +19,7 @@ def curve_of(scores, sizes=(40, 80, 160), count=200):
 
 def test_two_sentences_say_what_is_and_what_is_needed():
     curve = curve_of([[1 / 2, 2 / 3, 4 / 5]] * 3)  # the odds of an error halve with each doubling
-    assert next_goal(curve) == 0.85
+    assert curve.next_goal() == 0.85
     assert in_words(curve, 0.9) == (
         "F1 0.833 with 200 sentences; about 0.9 with 160 more (160 to 160). With twice as many, 0.909 (0.909 to 0.909)."
     )
