@@ -189,14 +189,10 @@ def check_is_new(path: str, overwrite: bool) -> None:
         raise FileExistsError(f"{path}: the file exists; --overwrite replaces it")
 
 
-def conll_arguments(options: Namespace) -> dict[str, Any]:
-    """The arguments of `kcrf.corpora.read_entities` other than the path, from parsed options."""
-    return {"column": -1 if options.column is None else options.column, "repair": bool(options.repair)}
-
-
 def reading_arguments(options: Namespace) -> dict[str, Any]:
     """How the files of any task are read, from parsed options: what `read_part` takes."""
-    return {**conll_arguments(options), "strip_tags": bool(options.strip_tags), "fields": fields_argument(options)}
+    flags = {"repair": bool(options.repair), "strip_tags": bool(options.strip_tags)}
+    return {"column": -1 if options.column is None else options.column, **flags, "fields": fields_argument(options)}
 
 
 def fields_argument(options: Namespace) -> list[str] | None:

@@ -49,14 +49,14 @@ def run(options: Namespace) -> None:
 
     if options.resume is not None:
         refuse_beside_resume(options)
-        _train_once(options.resume, *_interrupted_run(options.resume), "resume")
+        _train(options.resume, *_interrupted_run(options.resume), resumes=True)
         return
     settings, sources = settings_and_sources(options)
     settings = with_scheme_of_file(settings, sources)
     if settings.vectors is not None and not settings.continues and not Path(settings.vectors).is_file():
         raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file of word vectors")
     _refuse_other_run(options.out, options.overwrite)
-    _train_once(options.out, settings, sources, "train", options.overwrite)
+    _train(options.out, settings, sources, overwrite=options.overwrite)
 
 
 def with_scheme_of_file(settings: Any, sources: Sources) -> Any:
@@ -72,12 +72,12 @@ def with_scheme_of_file(settings: Any, sources: Sources) -> Any:
     return replace(settings, scheme="bioes")
 
 
-def _train_once(out: str, settings: Any, sources: Sources, mode: str, overwrite: bool = False) -> None:
-    """Trains or resumes one run, and prints its scores."""
+def _train(out: str, settings: Any, sources: Sources, resumes: bool = False, overwrite: bool = False) -> None:
+    """Trains or resumes a run, and prints its scores."""
     from kcrf.tasks import task_of
 
     try:
-        tagger, scores = _run_training(out, settings, sources, mode, overwrite)
+        tagger, scores = _run_training(out, settings, sources, resumes, overwrite)
     except KeyboardInterrupt:
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
@@ -105,26 +105,22 @@ def _print_expected(tagger: Any) -> None:
     print(f"expected on texts like these: F1 {low:.2f} to {high:.2f}; {needs}; `kcrf suggest` names them")
 
 
-def _run_training(out: str, settings: Any, sources: Sources, mode: str, overwrite: bool) -> Any:
+def _run_training(out: str, settings: Any, sources: Sources, resumes: bool, overwrite: bool) -> Any:
     """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
+    from kcrf.augmentation.copies import copies_wanted
+    from kcrf.runs.stages import AugmentationConfig
+
     (train, valid, test), unlabeled = _read_parts(settings, sources), _read_unlabeled(settings.task, sources)
-    _check_augmentation(settings)
+    if settings.augment:  # raises ValueError if the copies cannot be made
+        copies_wanted(settings.task, settings.part(AugmentationConfig), settings.seed)
     with quiet_import():
         from kcrf.training import resume_tagger, train_tagger
         from kcrf.training.progress import TrainingProgress
 
     progress = TrainingProgress("training")
-    if mode == "resume":
+    if resumes:
         return resume_tagger(out, train, valid, test, progress, unlabeled)
     return train_tagger(settings, train, valid, test, out, progress, sources, overwrite, unlabeled)
-
-
-def _check_augmentation(settings: Any) -> None:
-    from kcrf.augmentation.copies import copies_wanted
-    from kcrf.runs.stages import AugmentationConfig
-
-    if settings.augment:
-        copies_wanted(settings.task, settings.part(AugmentationConfig), settings.seed)
 
 
 def _refuse_other_run(run_dir: str, overwrite: bool) -> None:

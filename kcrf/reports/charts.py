@@ -17,6 +17,7 @@ from kcrf.metrics.transitions import is_forbidden
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
 COLORS = 6
+MOST_EPOCHS = 8  # with a number on the axis, and the last one
 NARROW = 230  # width of a heat map with few and short tags: two fit side by side on a phone
 SMALLEST_FIGURE = 8  # font size in pixels; cells with less room have no number
 LETTER = 0.62  # width of a letter divided by the font size
@@ -47,8 +48,8 @@ def line_chart(
     low, high = min(ticks[0], *values), max(ticks[-1], *values)
     x = _scale(min(epochs), max(epochs), LEFT, WIDTH - RIGHT)
     y = _scale(low, high, HEIGHT - BOTTOM, TOP)
-    parts = [_y_axis(ticks, y, WIDTH - RIGHT)]
-    parts.append(_x_axis(_epoch_ticks(int(min(epochs)), int(max(epochs))), x, HEIGHT))
+    epoch_ticks = range(int(min(epochs)), int(max(epochs)) + 1, max(1, ceil((max(epochs) - min(epochs)) / MOST_EPOCHS)))
+    parts = [_y_axis(ticks, y, WIDTH - RIGHT), _x_axis(epoch_ticks, x, HEIGHT)]
     for number, band in bands.items():
         corners = [(epoch, low) for epoch, low, _ in band] + [(epoch, high) for epoch, _, high in reversed(band)]
         path = " ".join(f"{x(epoch):.1f},{y(value):.1f}" for epoch, value in corners)
@@ -184,19 +185,14 @@ def _scale(low: float, high: float, first: float, last: float) -> Callable[[floa
     return lambda value: first + (value - low) / (high - low) * (last - first)
 
 
-def _ticks(low: float, high: float, most: int = 5) -> list[float]:
+def _ticks(low: float, high: float) -> list[float]:
     """Round numbers from below `low` to above `high`: multiples of 1, 2 or 5 times a power of ten."""
     if low == high:
         return [low]
-    rough = (high - low) / (most - 1)
+    rough = (high - low) / 4
     power = 10.0 ** floor(log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
     return [round(step * n, 10) for n in range(floor(low / step), ceil(high / step) + 1)]
-
-
-def _epoch_ticks(first: int, last: int, most: int = 8) -> Sequence[int]:
-    step = max(1, ceil((last - first) / most))
-    return range(first, last + 1, step)
 
 
 def _x_axis(ticks: Iterable[float], x: Callable[[float], float], height: float) -> str:

@@ -60,11 +60,6 @@ def frequent_mistakes(sentences: Iterable[Mapping[str, Any]]) -> list[Mistake]:
     return sorted(mistakes, key=lambda mistake: (-mistake.count, -(mistake.confidence or 0.0)))
 
 
-def kinds_of_mistakes(sentence: Mapping[str, Any]) -> set[str]:
-    """The kinds of mistakes in a sentence, a set; see `frequent_mistakes` for the sentence."""
-    return {_kind(gold, predicted) for gold, predicted in _differing(sentence["gold"], sentence["found"])}
-
-
 def _differing(gold: Spans, predicted: Spans) -> Iterator[tuple[list[Any], list[Any]]]:
     """Yields groups of overlapping spans that differ: a list of gold spans and a list of predicted ones."""
     right = {tuple(span[:3]) for span in gold} & {tuple(span[:3]) for span in predicted}
@@ -100,7 +95,7 @@ def sentence_browser(run: RunRecord) -> dict[str, Any] | None:
     """The sentences of a run with gold and predicted spans, to be filtered by mistakes; None without predictions."""
     if run.predictions is None:
         return None
-    kinds = [kinds_of_mistakes(sentence) for sentence in run.predictions]
+    kinds = [{_kind(*groups) for groups in _differing(row["gold"], row["found"])} for row in run.predictions]
     wrong = [i for i, mistakes in enumerate(kinds) if mistakes]
     right = [i for i, mistakes in enumerate(kinds) if not mistakes]
     counts = Counter(kind for mistakes in kinds for kind in mistakes)

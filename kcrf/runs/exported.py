@@ -83,8 +83,11 @@ class ExportedFile(_FileOfTexts):
         super().__init__(path)
         with needs_extra("onnx", f"{path}: an exported model"):
             import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # only errors
+        options.intra_op_num_threads = _threads()
         try:
-            self.session = onnxruntime.InferenceSession(str(path), _options(onnxruntime), ["CPUExecutionProvider"])
+            self.session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have many classes
             text = " ".join(str(error).split())
             reason = text.rpartition("failed:")[2][-200:] or text[:200]  # without codes, paths and C++ signatures
@@ -157,13 +160,6 @@ def write_linear_file(path: str | os.PathLike[str], texts: Mapping[str, str], ar
 def _save(path: Path, arrays: dict[str, Any]) -> None:
     with open(path, "wb") as file:  # np.savez would append a suffix to a path
         np.savez_compressed(file, **arrays)
-
-
-def _options(onnxruntime: Any) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # only errors
-    options.intra_op_num_threads = _threads()
-    return options
 
 
 def _threads() -> int:
