@@ -60,9 +60,7 @@ def extend(BaseOptimizer: Any, extension: Any, name: str | None = None) -> Any:
     if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
         raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
     if issubclass(BaseOptimizer, extension) or getattr(BaseOptimizer, "decays", False) and extension is WeightDecay:
-        raise ValueError(
-            f"{BaseOptimizer.__name__} already has this feature. Received: {extension.__name__} on top of it"
-        )
+        raise ValueError(f"{BaseOptimizer.__name__} already has this feature. Received: {extension.__name__} over it")
     return _extended_class(BaseOptimizer, extension, name or f"{BaseOptimizer.__name__}With{extension.__name__}")
 
 

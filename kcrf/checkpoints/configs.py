@@ -124,9 +124,7 @@ def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]
     supported = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
     unknown = sorted(name for name, value in options.items() if name not in supported and (value or name not in lacks))
     if unknown:
-        raise ValueError(
-            f"`build_transformer_model` has for model={model!r} {supported}. Received: {', '.join(unknown)}"
-        )
+        raise ValueError(f"`build_transformer_model` has for {model=} {supported}. Received: {', '.join(unknown)}")
     settings = {**ARCHITECTURE, **OPTIONS}
     for source in (DEFAULTS.get(model, {}), written, options):
         renamed = {ALIASES.get(name, name): value for name, value in source.items()}

@@ -106,9 +106,7 @@ def _split_conllu(path: object, lines: Sequence[str]) -> Columns:
             sentences.append([])
         elif not line.startswith("#"):
             if len(cells) != CONLLU_WIDTH or not _CONLLU_ID.fullmatch(cells[0]):
-                raise ValueError(
-                    f"{path}:{number}: needs the {CONLLU_WIDTH} columns of CoNLL-U. Received: {line[:40]!r}"
-                )
+                raise ValueError(f"{path}:{number}: needs the 10 columns of CoNLL-U. Received: {line[:40]!r}")
             sentences[-1] += [Row(number, cells)] if cells[0].isdigit() else []
     return Columns([rows for rows in sentences if rows], 1, CONLLU_WIDTH, is_conllu=True)
 

@@ -68,10 +68,8 @@ def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
     return tuple(sorted({label for sentence in sentences for _, _, label in sentence.spans}))
 
 
-def for_each_standard(
-    sentences: Sequence[Sentence], compute: Callable[[str | None, list[int]], Sequence[Any]]
-) -> list[Any]:
-    """Calls a function once for each segmentation standard, and returns its values in the order of the sentences."""
+def for_each_standard(sentences: Sequence[Sentence], compute: Callable[..., Sequence[Any]]) -> list[Any]:
+    """The values, in the order of the sentences, of a function of each segmentation standard and its sentences."""
     numbers: dict[str | None, list[int]] = {}
     for number, sentence in enumerate(sentences):
         numbers.setdefault(sentence.standard, []).append(number)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from kcrf.chains import FORBIDDEN, Packing, best_paths, expected_counts
 from kcrf.files import finite_number
 from kcrf.tags import TagScheme
 
+Flag = bool | None
 Quantized = tuple[np.ndarray, float]  # int8 `(buckets, tags)`, and the float by which they are multiplied
 _LARGEST = 127  # of 8-bit integers
 
@@ -28,17 +30,13 @@ class LinearModel:
     """
 
     def __init__(
-        self,
-        scheme: TagScheme,
-        scores: np.ndarray | Quantized,
-        transitions: np.ndarray,
-        constraints: bool | None = True,
+        self, scheme: TagScheme, scores: np.ndarray | Quantized, transitions: np.ndarray, constraints: Flag = True
     ) -> None:
         self.scheme, self.transitions, self.constraints = scheme, transitions, bool(constraints)
         self._given = scores
 
     @classmethod
-    def new(cls, scheme: TagScheme, buckets: int, constraints: bool | None = True) -> "LinearModel":
+    def new(cls, scheme: TagScheme, buckets: int, constraints: Flag = True) -> "LinearModel":
         """A model whose scores are all 0."""
         size = len(scheme)
         return cls(scheme, np.zeros((buckets, size), "float32"), np.zeros((size, size)), constraints)
@@ -70,9 +68,7 @@ class LinearModel:
         return {"scores": scores, "scale": np.array(scale), "transitions": self.transitions}
 
     @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, np.ndarray], scheme: TagScheme, constraints: bool | None = True
-    ) -> "LinearModel":
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], scheme: TagScheme, constraints: Flag = True) -> Self:
         """The model with the arrays that `arrays` returned."""
         size = len(scheme)
         shapes = {name: arrays[name].shape if name in arrays else () for name in ("scores", "scale", "transitions")}
@@ -86,12 +82,12 @@ class LinearModel:
         scale = finite_number("arrays", "the scale of the scores", arrays["scale"].item(), above=0)
         return cls(scheme, (arrays["scores"], scale), arrays["transitions"].astype("float64"), constraints)
 
-    def constrained_transitions(self, constraints: bool | None = None) -> np.ndarray:
+    def constrained_transitions(self, constraints: Flag = None) -> np.ndarray:
         """The transitions `(tags, tags)`, `FORBIDDEN` where the scheme does not allow them."""
         constraints = self.constraints if constraints is None else constraints
         return np.where(self.scheme.allowed_transitions | (not constraints), self.transitions, FORBIDDEN)
 
-    def forbid(self, emissions: np.ndarray, packing: Packing, constraints: bool | None = None) -> None:
+    def forbid(self, emissions: np.ndarray, packing: Packing, constraints: Flag = None) -> None:
         """Adds `FORBIDDEN` to emissions `(positions, tags)` where a sequence may not begin or end with a tag."""
         if self.constraints if constraints is None else constraints:
             emissions[np.ix_(packing.first, ~self.scheme.allowed_starts)] += FORBIDDEN
@@ -101,7 +97,7 @@ class LinearModel:
         """The emission scores `(positions, tags)` float32 of features `(positions, width)`."""
         return sums_of_rows(self.scores, features)
 
-    def best_tags(self, emissions: np.ndarray, packing: Packing, constraints: bool | None = None) -> np.ndarray:
+    def best_tags(self, emissions: np.ndarray, packing: Packing, constraints: Flag = None) -> np.ndarray:
         """The tags of the best path of each sequence, `(positions,)`."""
         emissions = np.array(emissions)
         self.forbid(emissions, packing, constraints)

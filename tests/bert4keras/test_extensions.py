@@ -361,7 +361,7 @@ def test_averages_can_be_used_between_epochs():
         ),
         (
             lambda: extend_with_lookahead(extend_with_lookahead(Adam)),
-            "already has this feature. Received: Lookahead on top",
+            "already has this feature. Received: Lookahead over it",
         ),
         (
             lambda: extend_with_weight_decay(AdamWeightDecay),
