@@ -19,9 +19,7 @@ class PreAnnotation(NamedTuple):
 
 def doccano_line(item: PreAnnotation) -> str:
     """A line of the JSONL that doccano imports. doccano counts offsets in UTF-16 code units."""
-    spans: list[Any] = [
-        [to_utf16(item.text, start), to_utf16(item.text, end), label] for start, end, label in item.spans
-    ]
+    spans: list[Any] = [[to_utf16(item.text, a), to_utf16(item.text, b), label] for a, b, label in item.spans]
     return json_line({"text": item.text, "label": spans or list(item.labels), "uncertainty": item.uncertainty})
 
 

@@ -158,13 +158,9 @@ def other_column(rows: Sequence[Sequence[str]], column: int) -> str:
     other = next((i for i in values if i != column and values[i] != {"O"} and _are_of_entities(values[i])), None)
     if other is None:
         tags = values.get(column, set())
-        is_classes = (
-            all(map(_CLASS.fullmatch, tags)) and not any(map(ENTITY_TAG.fullmatch, tags)) and not tags <= _BMESO
-        )
-        return "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens" if is_classes else ""
-    return (
-        "; the tags are in the first column, where the tokens must be" if not other else f"; `column={other}` has tags"
-    )
+        classes = all(map(_CLASS.fullmatch, tags)) and not any(map(ENTITY_TAG.fullmatch, tags)) and not tags <= _BMESO
+        return "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens" if classes else ""
+    return f"; `column={other}` has tags" if other else "; the tags are in the first column, where the tokens must be"
 
 
 def _are_of_entities(values: Iterable[str]) -> bool:

@@ -84,9 +84,7 @@ def sentences_of_tags(path: FilePath, sentences: Sequence[Rows], repair: bool = 
     sentences = _checked(path, sentences, repair)
     runs = known_runs(sentences)
     labeled = iter(_entities(path, [rows for run in runs for _, rows in run], repair))
-    spans = [
-        [(first + start, first + end, label) for first, _ in run for start, end, label in next(labeled)] for run in runs
-    ]
+    spans = [[(first + a, first + b, label) for first, _ in run for a, b, label in next(labeled)] for run in runs]
     return _sentences(sentences, spans, list(map(unknown_parts, sentences, runs)))
 
 

@@ -84,9 +84,7 @@ def _rows(path: object, number: int, tokens: list[str], tags: list[str | None]) 
 
 def _apart(path: object, rows: list[Row], repair: bool) -> list[Row]:
     """The rows without entities that overlap others. Refuses such entities unless they are few or `repair` is true."""
-    overlaps = [
-        (number, *pair) for number, text, spans in rows if _are_within(text, spans) for pair in _overlaps(spans)
-    ]
+    overlaps = [(n, *pair) for n, text, spans in rows if _are_within(text, spans) for pair in _overlaps(spans)]
     if not overlaps:
         return rows
     number, first, second = overlaps[0]

@@ -11,9 +11,7 @@ from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_
 
 _NOT_GIVEN = object()
 _IN_FLOAT32 = {} if OLD_HOST else {"dtype": "float32"}  # Keras 3 casts labels; bfloat16 has not all integers above 256
-_IMPOSSIBLE = (
-    -crf.FORBIDDEN / 2
-)  # a loss above this means that constraints forbid the labels, or that training diverged
+_IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this: constraints forbid the labels, or training diverged
 
 
 class SentenceLoss(BoundToLayer, keras.losses.Loss):
@@ -90,9 +88,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         )
 
     def _requirement(self, number: Any) -> str:
-        return (
-            f"Labels must be integers below {number}, the number of tags, or negative if they are unknown. Received: "
-        )
+        return f"Labels must be integers below {number}, the number of tags, or negative if unknown. Received: "
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "key": self._layer_key}

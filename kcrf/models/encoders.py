@@ -21,9 +21,7 @@ def encoder_record(model: Any, prefix: str = "") -> Any:
             f"build each with a prefix of its own. Received: {len(records)} with prefix={prefix!r} in {model.name}"
         )
     if not records:
-        raise ValueError(
-            f"Needs a model of `build_transformer_model`. Received: none with prefix={prefix!r} in {model.name}"
-        )
+        raise ValueError(f"Needs a model of `build_transformer_model`. Received: none with {prefix=} in {model.name}")
     return records[0]
 
 

@@ -53,9 +53,7 @@ def _joined_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         sentence = row[key] if row[key] == row[key] and row[key] is not None else sentence  # NaN differs from itself
         numbered.append((sentence, row))
     groups = [[row for _, row in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
-    return [
-        {"tokens": [_first(r, _TOKENS) for r in group], "tags": [_first(r, _TAGS) for r in group]} for group in groups
-    ]
+    return [{"tokens": [_first(r, _TOKENS) for r in g], "tags": [_first(r, _TAGS) for r in g]} for g in groups]
 
 
 def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:

@@ -117,9 +117,7 @@ class SubwordTokenizer:
         with needs_extra("transformers", "SubwordTokenizer"):
             from tokenizers import Tokenizer
         try:
-            self._tokenizer, self._of_units = (
-                Tokenizer.from_str(text) for text in (definition, _without_prefix(definition))
-            )
+            self._tokenizer, self._of_units = map(Tokenizer.from_str, (definition, _without_prefix(definition)))
         except Exception as error:  # the library raises plain exceptions
             raise ValueError(f"needs a tokenizer.json of the library tokenizers. Received: {error}") from None
         for tokenizer in (self._tokenizer, self._of_units):
@@ -277,9 +275,7 @@ def _prefixing(whole):
     """Yields the parts of a tokenizer.json that put a space before a text, or before each word."""
     for kind, parts in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
         part = whole.get(kind) or {}
-        yield from (
-            inner for inner in part.get(parts, [part]) if inner.get("type") in ("Metaspace", "ByteLevel", "Prepend")
-        )
+        yield from (x for x in part.get(parts, [part]) if x.get("type") in ("Metaspace", "ByteLevel", "Prepend"))
 
 
 def _has_prefix(definition):
