@@ -121,10 +121,8 @@ def _trace_back(scores: np.ndarray, transitions: np.ndarray, steps: list[slice])
     for number in range(len(steps) - 1, -1, -1):
         here = steps[number]
         if count:
-            follows = tags[steps[number + 1]]
-            tags[here.start : here.start + count] = np.argmax(
-                scores[:, here.start : here.start + count] + transitions[:, follows], axis=0
-            )
+            going = slice(here.start, here.start + count)
+            tags[going] = np.argmax(scores[:, going] + transitions[:, tags[steps[number + 1]]], axis=0)
         ends = slice(here.start + count, here.stop)
         if ends.start < ends.stop:
             tags[ends] = np.argmax(scores[:, ends], axis=0)

@@ -60,9 +60,7 @@ class LoadReport:
     def check(self) -> None:
         """Raises a ValueError if an array that the encoder needs is missing, has another shape or has no use."""
         problems = [f"{name} is missing" for name in self.missing]
-        problems += [
-            f"{name} has shape {stored}, expected {expected_shape}" for name, expected_shape, stored in self.mismatched
-        ]
+        problems += [f"{name} has shape {stored}, expected {shape}" for name, shape, stored in self.mismatched]
         problems += [f"{name} changes hidden states, and the configuration has no place for it" for name in self.needed]
         if problems:
             no_pooler = any("/pooler/" in name for name in self.missing)
