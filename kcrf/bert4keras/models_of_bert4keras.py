@@ -55,17 +55,9 @@ def build_transformer_model(
     config = {"model": model, **encoder_settings(config_path, model, shared)}
     variables, loaded = _describe(transformer, config), set()
     if checkpoint_path is not None:
-        loaded = load_checkpoint(
-            transformer.model,
-            checkpoint_path,
-            transformer.prefix,
-            skip_top_layers,
-            skip_pooler,
-            skip,
-            ignore_invalid_weights,
-            transformer.keep_tokens,
-            transformer.compound_tokens,
-        ).loaded
+        skips = (skip_top_layers, skip_pooler, skip, ignore_invalid_weights)
+        tokens = (transformer.keep_tokens, transformer.compound_tokens)
+        loaded = load_checkpoint(transformer.model, checkpoint_path, transformer.prefix, *skips, *tokens).loaded
     # bert4keras' one unseeded initializer repeats its numbers
     for path in set(variables) - loaded:
         variables[path].assign(fresh_value(path, variables[path].shape, config["initializer_range"]))

@@ -20,15 +20,10 @@ from kcrf.layers.learning_rates import LayerWithMultiplier
 
 _LAYERS = weakref.WeakValueDictionary()  # (key in a config, is loaded) -> the layer created last, for loading
 _OTHER_NAMES = {  # of keras-contrib, TensorFlow Addons and others
-    "loss": "sparse_loss",
-    "loss_function": "sparse_loss",
-    "sparse_categorical_crossentropy": "sparse_loss",
-    "accuracy": "sparse_accuracy",
-    "marginal_acc": "sparse_accuracy",
+    **dict.fromkeys(("loss", "loss_function", "sparse_categorical_crossentropy"), "sparse_loss"),
+    **dict.fromkeys(("accuracy", "marginal_acc"), "sparse_accuracy"),
     "viterbi_acc": "viterbi_accuracy",
-    "transitions": "trans",
-    "transition_params": "trans",
-    "chain_kernel": "trans",
+    **dict.fromkeys(("transitions", "transition_params", "chain_kernel"), "trans"),
 }
 
 

@@ -113,13 +113,9 @@ def build_transformer_model(
     transformer = Transformer(**settings, remat=remat)
     transformer.remember_vocab(config_path)
     if checkpoint_path is not None:
-        transformer.load_weights_from_checkpoint(
-            checkpoint_path,
-            skip_top_layers=skip_top_layers,
-            skip_pooler=skip_pooler,
-            skip=skip,
-            ignore_invalid_weights=ignore_invalid_weights,
-        )
+        skips = {"skip_top_layers": skip_top_layers, "skip_pooler": skip_pooler, "skip": skip}
+        skips["ignore_invalid_weights"] = ignore_invalid_weights
+        transformer.load_weights_from_checkpoint(checkpoint_path, **skips)
     elif skip_top_layers or skip:
         raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
     elif isinstance(config_path, (str, os.PathLike)):

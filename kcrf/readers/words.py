@@ -27,7 +27,7 @@ class WordVocabulary:
 
     def __init__(self, words: Iterable[str], characters: Iterable[str], features: Iterable[str]) -> None:
         self.words, self.characters, self.features = list(words), list(characters), list(features)
-        numbers = ({item: i for i, item in enumerate(items, 2)} for items in self._lists)
+        numbers = ({item: i for i, item in enumerate(items, 2)} for items in self.lists)
         self._words, self._characters, self._features = numbers
 
     @classmethod
@@ -47,10 +47,10 @@ class WordVocabulary:
     def grown(self, words: Iterable[str]) -> "WordVocabulary":
         """The vocabulary with the entries of `of(words)` that it lacks, with the next numbers."""
         other = WordVocabulary.of(words)
-        return WordVocabulary(*joined(self._lists, other._lists))
+        return WordVocabulary(*joined(self.lists, other.lists))
 
     @property
-    def _lists(self) -> tuple[list[str], list[str], list[str]]:
+    def lists(self) -> tuple[list[str], list[str], list[str]]:
         return self.words, self.characters, self.features
 
     @property
@@ -119,14 +119,8 @@ class WordReader(Reader):
 
     def get_config(self) -> dict[str, Any]:
         config: dict[str, Any] = {"splits": self.splits}
-        vocabulary = self.vocabulary
-        if vocabulary is not None:
-            config = {
-                "tokens": vocabulary.words,
-                "characters": vocabulary.characters,
-                "features": vocabulary.features,
-                **config,
-            }
+        if self.vocabulary is not None:
+            config = {**dict(zip(("tokens", "characters", "features"), self.vocabulary.lists)), **config}
         return config if self.ngrams is None else {**config, "ngrams": self.ngrams.get_config()}
 
     @classmethod

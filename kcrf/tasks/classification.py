@@ -34,12 +34,9 @@ class Classification(Task):
     settings = frozenset({"augment", "max_length", "metric", "pool"})
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     adagrad: Mapping[str, float] = {}
-    choices: Mapping[str, tuple[Any, ...]] = {
+    choices: Mapping[str, tuple[Any, ...]] = dict.fromkeys(("lexicon", "ngrams", "word_case"), (False,)) | {
         "head": ("softmax",),
-        "lexicon": (False,),
-        "ngrams": (False,),
         "units": ("characters",),
-        "word_case": (False,),
     }
     file_options = frozenset({"fields"})
 

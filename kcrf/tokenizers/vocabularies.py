@@ -83,10 +83,7 @@ SPECIAL = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask
 # Settings that change tokens, with the only value that is supported. Not here: what only limits lengths or pads.
 SUPPORTED = {
     **{f"{name}_token": token for name, token in SPECIAL.items()},
-    "clean_text": True,
-    "do_basic_tokenize": True,
-    "do_word_tokenize": True,
-    "do_subword_tokenize": True,
+    **dict.fromkeys(("clean_text", "do_basic_tokenize", "do_word_tokenize", "do_subword_tokenize"), True),
     "wordpieces_prefix": "##",
     "word_tokenizer_type": "basic",  # of Japanese BERTs, also "mecab"
     "subword_tokenizer_type": "wordpiece",
