@@ -34,7 +34,7 @@ class Vocabulary:
     """
 
     def __init__(self, characters: Iterable[str], bigrams: Iterable[str]) -> None:
-        self.characters, self.bigrams = list(characters), list(bigrams)
+        self.characters, self.bigrams = self._lists = list(characters), list(bigrams)
         self._characters = {c: i for i, c in enumerate(self.characters, 2)}
         self._bigrams = {b: i for i, b in enumerate(self.bigrams, 2)}
 
@@ -55,10 +55,6 @@ class Vocabulary:
         """Adds the characters and bigrams of `texts` that are new. Existing entries keep their numbers."""
         other = Vocabulary.of(texts, min_bigrams=min_bigrams)
         return Vocabulary(*joined(self._lists, other._lists))
-
-    @property
-    def _lists(self) -> tuple[list[str], list[str]]:
-        return self.characters, self.bigrams
 
     @property
     def sizes(self) -> tuple[int, int]:

@@ -26,7 +26,7 @@ class WordVocabulary:
     width = 1 + 2 * len(AFFIXES)  # the number of features of a word
 
     def __init__(self, words: Iterable[str], characters: Iterable[str], features: Iterable[str]) -> None:
-        self.words, self.characters, self.features = list(words), list(characters), list(features)
+        self.words, self.characters, self.features = self.lists = list(words), list(characters), list(features)
         numbers = ({item: i for i, item in enumerate(items, 2)} for items in self.lists)
         self._words, self._characters, self._features = numbers
 
@@ -48,10 +48,6 @@ class WordVocabulary:
         """The vocabulary with the entries of `of(words)` that it lacks, with the next numbers."""
         other = WordVocabulary.of(words)
         return WordVocabulary(*joined(self.lists, other.lists))
-
-    @property
-    def lists(self) -> tuple[list[str], list[str], list[str]]:
-        return self.words, self.characters, self.features
 
     @property
     def sizes(self) -> tuple[int, int, int]:
