@@ -41,12 +41,15 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(options: Namespace) -> None:
+    from kcrf.taggers.open_model import built_in_segmenter
+
     for name in ("max_body", "max_texts", "max_length", "max_waiting", "batch_size"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(options, name)}")
     if not 0 <= options.port < 65536:
         raise ValueError(f"--port must be from 0 to 65535. Received: {options.port}")
-    runs = _named_runs(options.runs) or _ready()
+    small = {"words": str(built_in_segmenter()), "parts-of-speech": str(built_in_segmenter(with_labels=True))}
+    runs = _named_runs(options.runs) or small
     _check(runs.values())
     with quiet_import(), needs_extra("serve", "kcrf serve"):
         from kcrf.serving import Limits, load_models
@@ -83,13 +86,6 @@ def _named_runs(arguments: Iterable[str]) -> dict[str, str]:
             raise ValueError(f"Each model needs its own name, as in NAME=RUN. Received: {name!r} twice")
         runs[name] = folder
     return runs
-
-
-def _ready() -> dict[str, str]:
-    """The model that comes with kcrf, by its name."""
-    from kcrf.taggers.open_model import built_in_segmenter
-
-    return {"words": str(built_in_segmenter()), "parts-of-speech": str(built_in_segmenter(with_labels=True))}
 
 
 def _check(folders: Iterable[str]) -> None:
