@@ -197,7 +197,7 @@ def unseen_counts(network: Any, reader: Any, texts: list[str], tokens: Any = Non
     They are the n-gram features of a linear model, or the characters or words of a network with a vocabulary of them.
     """
     name = "ngrams" if isinstance(getattr(network, "model", None), LinearModel) else _INPUTS.get(type(reader), "")
-    if name != "ngrams" and getattr(reader, "vocabulary", None) is None:
+    if not name or name != "ngrams" and reader.vocabulary is None:
         return np.zeros(2)
     known = network.model.scores.any(axis=1) if name == "ngrams" else None
     counts = np.zeros(2)

@@ -159,6 +159,27 @@ def test_words_with_classes_are_those_of_the_run_and_of_a_bert(tmp_path):
     assert [(span.text, span.label) for span in run(texts)[-1]] == [("\u200b", "?")]
 
 
+def test_estimates_of_a_bert_and_of_its_exported_file_are_those_of_all_paths(tmp_path):
+    bert, text = write_bert(tmp_path / "tiny"), TEXTS[0][:5]
+    settings = Settings(task="ner", types=TYPES, bert=str(bert), crf_lr_multiplier=1.0)
+    write_run(tmp_path / "bert", settings, encoder_reader(bert), temperature=1.3)
+    export_model(tmp_path / "bert", tmp_path / "bert.onnx")
+    recognizer = EntityRecognizer(tmp_path / "bert")
+    emissions, scheme = recognizer.decoder.emissions([text]).astype(float), recognizer.scheme
+    (transitions,) = recognizer.crf.get_weights()
+    every = paths(emissions / 1.3, transitions / 1.3, np.zeros(len(scheme)), np.zeros(len(scheme)))
+    ways, scores = zip(*((path, value) for path, value in every if not scheme.violations(path)))
+    weights = np.exp(np.array(scores) - log_sum(scores))
+    found = [(span.key, span.probability) for span in recognizer.recognize(text)]
+    right = sum(p * sum(key in scheme.decode(way) for key, _ in found) for way, p in zip(ways, weights))
+    true = sum(p * len(scheme.decode(way)) for way, p in zip(ways, weights))
+    for path in (tmp_path / "bert", tmp_path / "bert.onnx"):
+        estimate = EntityRecognizer(path).estimate([text] * 2).all
+        assert_allclose(
+            [estimate.found, estimate.right, estimate.true], [2 * len(found), 2 * right, 2 * true], rtol=1e-3
+        )
+
+
 @pytest.mark.slow
 def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
     bert = write_bert(tmp_path / "tiny")
