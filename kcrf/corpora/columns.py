@@ -74,6 +74,7 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
     sentences: list[list[Row]] = [[]]
     for number, (line, cells) in enumerate(zip(lines, rows, strict=True), 1):
         is_comment = line.startswith(("# ", "#\t")) and (len(cells) != width or cells[place] not in tags)
+        is_comment = is_comment or line.startswith("###") and len(cells) == 1 < width  # GENIA's ###MEDLINE:95369245
         if not line.strip() or line.startswith("-DOCSTART-"):
             sentences.append([])
         elif cells and number != head and not (is_comment and not sentences[-1]):

@@ -38,6 +38,7 @@ _NEEDED_TAG = "O or a tag like B-PER, with one of BIESMLU"
 _HINT = "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens"
 _ODD_SPELLING = re.compile(r"([BIESMLUbiesmlu])[-_:/.](.+)")
 _JOINED_TYPES, _JOINED_TAGS = re.compile(r"[|#,;/&+](?:[BIESMLU]-)?"), re.compile(r"[|#,;/&+][BIESMLU]-")
+_LANGUAGE = re.compile(r"([a-z]{2,3}(?:-[a-z]+)*):(?=.)")
 _NUMBERED_TOKEN = re.compile(r"(.+?)([0-9]+)")  # 科0, 技1: a character and its position in the word
 
 
@@ -172,6 +173,14 @@ def _with_one_case(sentences: list[Rows]) -> list[Rows]:
     ]
 
 
+def _without_language(sentences: Sequence[Rows]) -> Sequence[Rows]:
+    """Removes the language before all tokens, as in en:Kim of WikiANN."""
+    languages = {match[1] if (match := _LANGUAGE.match(token)) else "" for rows in sentences for _, token, _ in rows}
+    if len(languages) != 1 or languages == {""}:
+        return sentences
+    return [[(number, token.partition(":")[2], tag) for number, token, tag in rows] for rows in sentences]
+
+
 def _without_numbers(sentences: Sequence[Rows]) -> tuple[Sequence[Rows], bool]:
     """Removes the positions at the ends of the tokens, if nearly all have one."""
     bare, numbered, begun = [], 0, 0
@@ -288,7 +297,7 @@ def _some(numbers: Sequence[int], most: int = 10) -> str:
 
 def _sentences(sentences: Sequence[Rows], entities: Iterable[Any], unknown: Iterable[Any]) -> list[Sentence]:
     """A `Sentence` for each list of (line number, token, tag); entities and unknown parts come in tokens."""
-    sentences, numbered = _without_numbers(sentences)
+    sentences, numbered = _without_numbers(_without_language(sentences))
     join_all = numbered or _are_characters([token for rows in sentences for _, token, _ in rows])
     joined = []
     for rows, *parts in zip(sentences, entities, unknown):

@@ -75,7 +75,8 @@ def _spans(values: Iterable[Any], start: str, end: str, label: str, text: str = 
     spans = []
     for value in values:
         if isinstance(value, dict):
-            spans.append(span(value[start], value[end], value[label], value.get(text)))
+            name = label if label in value else "type"
+            spans.append(span(value[start], value[end], value[name], value.get(text, value.get("entity"))))
         elif isinstance(value, list) and len(value) == 3:
             spans.append(span(*value))
         else:
@@ -292,6 +293,17 @@ def _names_beside(path: FilePath, member: str | None) -> Any:
                 return value["names"]
             parts += [(inside or name == member, part) for name, part in value.items()]
     return None
+
+
+@_json("entities of GLiNER", ("ner",), _has("tokenized_text", list))
+def _of_gliner(number: int, item: Object) -> Tagged:
+    tokens = list(map(string, item["tokenized_text"]))
+    tags: list[str | None] = ["O"] * len(tokens)
+    for first, last, label in item["ner"]:  # tokens
+        if not 0 <= first <= last < len(tokens) or {*tags[first : last + 1]} != {"O"}:
+            raise ValueError(f"entities must be apart, within the tokens. Received: {first} to {last}")
+        tags[first : last + 1] = [f"B-{string(label)}"] + [f"I-{label}"] * (last - first)
+    return Tagged(number, tokens, tags)
 
 
 JSON_FORMATS.append(Format("tokens with their tags", ("ner", "pos", "cws"), _is_of_tokens, _read_tokens))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kcrf.corpora.brat import is_standoff, read_standoff
-from kcrf.corpora.columns import ENTITY_TAG, Columns, is_conllu, split_columns
+from kcrf.corpora.columns import ENTITY_TAG, Columns, check_one_tag, is_conllu, split_columns
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
@@ -62,6 +62,38 @@ def _read_pubtator(source: Source) -> list[Item]:
         elif line.strip() and len(cells) < 4:  # relations have four cells
             raise ValueError(f"{source.path}:{number}: needs a line of PubTator. Received: {line[:80]!r}")
     return list(texts.values())
+
+
+_MARKED = re.compile(r"\{\{([^\s:{}]+):([^{}]+)\}\}")
+
+
+@_lines("entities of BosonNLP", ("ner",), lambda source: any(map(_MARKED.search, source.lines)))
+def _read_boson(source: Source) -> list[Item]:
+    """Entities with their type in braces, as in {{location:上海}}."""
+    items: list[Item] = []
+    for number, line in enumerate(source.lines, 1):
+        text, spans, end = "", [], 0
+        for match in _MARKED.finditer(line):
+            text += line[end : match.start()]
+            spans.append(_span(source, number, len(text), len(text) + len(match[2]), match[1], match[2]))
+            text, end = text + match[2], match.end()
+        items += [Annotated(number, text + line[end:], spans)] if line.strip() else []
+    return items
+
+
+_FASTTEXT = re.compile(r"((?:__label__\S+\s+)+)(.*\S.*)")
+
+
+@_lines("texts with labels of fastText", ("classify",), lambda source: _FASTTEXT.fullmatch(source.first_line))
+def _read_fasttext(source: Source) -> list[Item]:
+    items: list[Item] = []
+    for number, line in enumerate(source.lines, 1):
+        match = _FASTTEXT.fullmatch(line)
+        if line.strip() and not match:
+            raise ValueError(f"{source.path}:{number}: needs __label__NAME and a text. Received: {line[:60]!r}")
+        labels = match[1].replace("__label__", "").split() if match else []
+        items += [Annotated(number, match[2].strip(), [], labels)] if match else []
+    return items
 
 
 # -- tables
@@ -122,6 +154,7 @@ def _read_tokens_of_table(source: Source) -> list[Item]:
         is_next = has_numbers and cells[0] not in ("", current)
         if not items or is_next or not all(source.lines[n - 1].strip() for n in range(last + 1, number)):
             items.append(Tagged(number, [], []))
+        check_one_tag(source.path, number, cells[has_numbers], cells[-1])
         items[-1].tokens.append(cells[has_numbers])
         items[-1].tags.append(cells[-1])
         last, current = number, cells[0] or current
@@ -300,6 +333,37 @@ def _read_ontonotes(source: Source) -> list[Item]:
             tags.append(f"{'B' if begin else 'I'}-{label}" if label else "O")
             label = "" if rest.endswith(")") else label
         items.append(Tagged(rows[0].number, [row.cells[token] for row in rows], tags))
+    return items
+
+
+_TYPE = re.compile(r"[A-Za-z][\w./-]*")
+_MOST_TYPES = 100
+
+
+def _types_alone(source: Source) -> Columns | None:
+    """Two columns whose tags are O, most of them, and types without B- and I-, as in Few-NERD."""
+    if source.task != "ner" or is_conllu(source.lines) or not any(re.search(r"[ \t]O$", x) for x in source.lines):
+        return None
+    columns = split_columns(source.path, source.lines)
+    tags = [cells[-1] for cells in columns.rows]
+    types = {*tags} - {"O"}
+    are_types = all(_TYPE.fullmatch(tag) and not ENTITY_TAG.fullmatch(tag) for tag in types)
+    is_table = columns.width == columns.token + 2 and all(len(cells) == columns.width for cells in columns.rows)
+    return (
+        columns
+        if is_table and 0 < len(types) <= _MOST_TYPES and are_types and tags.count("O") * 2 >= len(tags)
+        else None
+    )
+
+
+@_lines("columns of types", ("ner",), _types_alone)
+def _read_types(source: Source) -> list[Item]:
+    columns = _types_alone(source) or Columns([], 0, 0)
+    note(source.path, "tags without B- and I-: tokens of one type in a row are one entity", 1)
+    items: list[Item] = []
+    for rows in columns.sentences:
+        tags = [tag if (tag := row.cells[-1]) == "O" else f"I-{tag}" for row in rows]
+        items.append(Tagged(rows[0].number, [row.cells[columns.token] for row in rows], list(tags)))
     return items
 
 

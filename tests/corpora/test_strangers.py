@@ -15,10 +15,17 @@ TABLES = {
     "Excel in Europe": "\ufefftext;label\r\ngood, film;pos\r\nbad;neg\r\n",
     "Excel with empty columns": "\ufefftext\tlabel\t\t\r\ngood, film\tpos\t\t\r\n\t\t\t\r\nbad\tneg\t\t\r\n",
     "pandas with its index": ',text,label\n0,"good, film",pos\n1,bad,neg\n',
+    "fastText": "__label__pos good, film\n__label__neg bad\n",
     "Kaggle's reviews": 'review,sentiment\n"good, film",pos\nbad,neg\n',
     "labels before texts": 'Category,Message\npos,"good, film"\nneg,bad\n',
 }
 ENTITIES = {  # each has the text Kim slept with one person
+    "WikiANN": "en:Kim\tB-PER\nen:slept\tO\n",
+    "Few-NERD": "Kim\tPER\nslept\tO\n",
+    "GENIA": "###MEDLINE:95369245\n\nKim\tB-PER\nslept\tO\n",
+    "GLiNER": json.dumps([{"tokenized_text": ["Kim", "slept"], "ner": [[0, 0, "PER"]]}]),
+    "BosonNLP": "{{PER:Kim}} slept\n",
+    "the member type": '{"text": "Kim slept", "entities": [{"entity": "Kim", "type": "PER", "start": 0, "end": 3}]}\n',
     "Kaggle with semicolons": "Sentence #;Word;POS;Tag\nSentence: 1;Kim;NNP;B-PER\n;slept;VBD;O\n",
     "Kaggle with tabs": "Sentence #\tWord\tPOS\tTag\nSentence: 1\tKim\tNNP\tB-PER\n\tslept\tVBD\tO\n",
     "tokens with semicolons": "Kim;B-PER\nslept;O\n",
@@ -53,6 +60,7 @@ def test_entities(text, tmp_path):
     [
         ('text,label\na b,"x,y"\nc,x\nd,y\n', r":2: needs one label\. Received: 'x,y', which joins several"),
         ("text,label\na b,x | y\nc,x\nd,y\n", r":2: needs one label\. Received: 'x | y', which joins several"),
+        ("__label__x __label__y a\n__label__x b\n", r":1: needs one label\. Received: x, y"),
         ('{"text": "a", "labels": [0, 1, 0]}\n', r":1: .*one label of a text is read, not a vector of several"),
         ('{"text": "a", "label": ["x", "y"]}\n', r":1: needs one label\. Received: x, y"),
     ],
@@ -60,6 +68,16 @@ def test_entities(text, tmp_path):
 def test_several_labels_of_a_text_are_refused(text, message, tmp_path):
     with pytest.raises(ValueError, match=message.replace(" | ", r" \| ")):
         read_classified(write(tmp_path, text))
+
+
+def test_a_row_with_the_tags_of_a_sentence_is_no_token(tmp_path):
+    with pytest.raises(ValueError, match=r":2: needs one token and its tag on a line\. Received: 2 tags, 'B-PER O'"):
+        read_entities(write(tmp_path, "text,tags\nKim slept,B-PER O\n"))
+
+
+def test_tokens_with_a_colon_are_whole_unless_all_have_one_language(tmp_path):
+    (sentence,) = read_entities(write(tmp_path, "en:Kim\tB-PER\nde:slept\tO\n"))
+    assert sentence.text == "en:Kim de:slept"
 
 
 def test_a_label_may_have_a_comma(tmp_path):
