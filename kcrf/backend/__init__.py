@@ -10,6 +10,7 @@ from kcrf.backend.graphs import (
     raise_if,
     scan,
     short_scan,
+    uncompiled,
 )
 from kcrf.backend.host import (
     COMPILES_SHAPES,

@@ -94,6 +94,15 @@ def _without_autocast(function: Any) -> Any:
     return call
 
 
+def uncompiled(function: Function) -> Function:
+    """Decorator: `torch.compile` runs the function as it is. It would unroll its loops, and compile for minutes."""
+    if backend_name() != "torch":
+        return function
+    import torch
+
+    return cast(Function, torch.compiler.disable(function))
+
+
 _UNKNOWN = 2  # the value of a condition that has not arrived on the host
 _WAITING: list[tuple[TensorLike, Callable[[], None]]] = []
 

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overloa
 
 import numpy as np
 
-from kcrf.backend import TensorLike, backend_name, graph, ops
+from kcrf.backend import TensorLike, backend_name, graph, ops, uncompiled
 from kcrf.chains import FORBIDDEN
 from kcrf.tags import TagScheme
 
@@ -122,13 +122,14 @@ def takes_chain(
     def decorate(function: Callable[Concatenate[Chain, Others], Result]) -> ChainFunction[Others, Result]:
         others = list(signature(function).parameters.values())[1:]
         of_arrays = _signature_of_arrays(signature(function), others)
+        loops: Any = uncompiled(function)
 
         def compute(*args: Any, **kwargs: Any) -> Any:
             arguments = of_arrays.bind(*args, **kwargs).arguments
             own = {parameter.name: arguments.pop(parameter.name) for parameter in others}
             chain = Chain(**arguments)
             chain.check_shapes()
-            return getattr(kernels_for(chain.emissions), function.__name__, cast(Any, function))(chain, **own)
+            return getattr(kernels_for(chain.emissions), function.__name__, loops)(chain, **own)
 
         compute.__signature__ = of_arrays  # type: ignore[attr-defined]
         compiled = graph(compute)
