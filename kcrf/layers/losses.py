@@ -58,9 +58,9 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         """The losses `(batch,)`, and an error if one is NaN or too high. One check costs fewer kernels than two."""
         losses = self._losses(y_true, y_pred)
         wrong = ~(losses <= highest)  # (batch,), True for NaN
-        outputs = ops.stop_gradient(y_pred)  # a check that waits must not keep the graph of the step
-        forbidden = wrong & (losses == losses) & (self._layer().constraints is not None)  # else training diverged
-        check_if(ops.any(wrong), lambda: self._refuse(y_true, outputs, forbidden))
+        outputs, values = map(ops.stop_gradient, (y_pred, losses))  # a check that waits must not keep the step's graph
+        constrained = self._layer().constraints is not None  # else training diverged
+        check_if(ops.any(wrong), lambda: self._refuse(y_true, outputs, wrong & (values == values) & constrained))
         return ops.where(wrong, float("nan"), losses)
 
     def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
