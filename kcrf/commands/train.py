@@ -99,6 +99,8 @@ def _print_expected(tagger: Any) -> None:
     if counts is None or len(counts) > _FEW or not counts[:, 1].any():
         return
     low, high = interval(bootstrap_scores(counts))
+    if low == 1:  # nothing is left to gain
+        return
     needs = "`kcrf curve` says how many more sentences a better score needs"
     if curve is not None:
         needs = curve.needs(curve.next_goal())

@@ -46,6 +46,9 @@ def segmentation_scores(
     _check_same_number(gold, predicted, "lines")
     rows = []
     for line, (words, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
+        if isinstance(words, str) or isinstance(guesses, str):
+            received = f"a string, {(words if isinstance(words, str) else guesses)[:40]!r}"
+            raise TypeError(f"sentence {line} must be a list of words. Received: {received}; use text.split()")
         check_same_text(line, "".join(words), "".join(guesses))
         rows.append(("".join(words), list(spans_of_words(words)), list(spans_of_words(guesses))))
     return scores_of_words(rows, training_words)

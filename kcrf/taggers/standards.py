@@ -25,6 +25,9 @@ class StandardsTagger:
         first = next(iter(self.taggers.values()))
         self.metric, self.scheme = first.metric, first.scheme
 
+    def __repr__(self) -> str:
+        return f"<StandardsTagger: {', '.join(f'{name} {tagger!r}' for name, tagger in self.taggers.items())}>"
+
     @property
     def crfs(self) -> dict[str, Any]:
         """The `ConditionalRandomField` of each standard that has one."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from os import PathLike
 from typing import Any
 
 from kcrf.corpora import Sentence, read_conll
@@ -14,6 +15,10 @@ _SENTENCE = ("sentence_id", "sent_id", "sentence", "Sentence #")
 
 def items_of(task: str, name: str, part: Any) -> list[Any]:
     """The items of a part in the form that a task checks: `Sentence`s, lists of words, pairs, or texts with labels."""
+    if isinstance(part, (str, PathLike)):
+        readers = {"ner": "read_entities", "cws": "read_segmented", "classify": "read_classified"}
+        reader = f"kcrf.corpora.{readers.get(task, 'read_tagged')}"
+        raise TypeError(f"`{name}` must be labeled data; for a file, call {reader}. Received: {str(part)[:80]!r}")
     if isinstance(part, Mapping):
         raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
     rows = _rows(part)
@@ -90,7 +95,10 @@ def _tuple(task: str, source: str, item: Any) -> Any:
     if task == "ner" and isinstance(first, str):
         members = ("start", "end", "label")
         spans = [[span[name] for name in members] if isinstance(span, Mapping) else span for span in second]
-        return Sentence(first, sorted((start, end, label) for start, end, label in spans))
+        try:
+            return Sentence(first, sorted((start, end, label) for start, end, label in spans))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{source}: needs spans (start, end, label). Received: {second!r:.80} ({error})") from None
     if isinstance(first, str) or len(first) == 2 and isinstance(first, tuple):  # two words, or two (token, tag)
         return item
     if len(first) != len(second):

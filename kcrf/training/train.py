@@ -62,6 +62,8 @@ def train_tagger(
         ValueError: A part has no text, or `train` has no entity; or the teacher has another task, other labels or other
             units; or the loss is no longer finite.
     """
+    if not isinstance(settings, Settings):
+        raise TypeError(f"`settings` must be a `Settings`, before the data. Received: {type(settings).__name__}")
     for stage in settings.stages:
         settings = STAGES[type(stage)].begun(settings)
     data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)

@@ -340,3 +340,10 @@ def test_entities_are_lists_of_tags_too(numbers, make):
 def test_what_is_no_list_of_spans_or_tags_is_refused(sentence):
     with pytest.raises(ValueError, match="(sentence 1 of the gold|as sentence 1 of the gold)"):
         entity_scores([sentence], [[]])
+
+
+def test_a_string_is_no_sentence_of_words():
+    with pytest.raises(
+        TypeError, match="sentence 1 must be a list of words. Received: a string, '今天 天气'; use text.split"
+    ):
+        segmentation_scores(["今天 天气"], [["今天", "天气"]])

@@ -7,6 +7,7 @@ import pytest
 from kcrf.corpora import Sentence
 from kcrf.runs import Settings
 from kcrf.tasks.forms import items_of
+from kcrf.training import train_tagger
 from kcrf.training.data import read_data
 
 BACKENDS = ["torch"]
@@ -73,12 +74,24 @@ def test_other_tasks(task, part, items):
     [
         ([{"tokens": WORDS, "ner_tags": NUMBERS}], "`train`, item 1: needs the names of tags, as in names = dataset"),
         ([(WORDS, TAGS[:2])], "`train`, item 1: needs a tag for each token. Received: 4 tokens and 2 tags"),
+        (
+            [("Kim saw", [("PER", 0, 3)])],
+            r"`train`, item 1: needs spans \(start, end, label\). Received: \[.'PER', 0, 3",
+        ),
         ([{"txt": "a"}], "`train`, item 1: needs tokens and ner_tags, or text and entities. Received: a dict of txt"),
     ],
 )
 def test_what_lacks_tags_is_refused_with_its_place(part, message):
     with pytest.raises(ValueError, match=message):
         items_of("ner", "train", part)
+
+
+def test_a_path_and_swapped_arguments_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="for a file, call kcrf.corpora.read_entities. Received: 'train.conll'"):
+        train_tagger(Settings(task="ner"), "train.conll", out=tmp_path / "run")
+    with pytest.raises(TypeError, match="`settings` must be a `Settings`, before the data. Received: list"):
+        train_tagger([], Settings(task="ner"), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_without_a_validation_set_a_tenth_is_held_out_by_the_seed():

@@ -59,7 +59,9 @@ def words_of(part):
 def linear(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "linear"
     settings = Settings(encoder="linear", solver="adagrad", epochs=3)
-    _, scores = train_tagger(settings, LONGER, parts_of(CORPUS.valid[:40]), TEST, out=path)
+    tagger, scores = train_tagger(settings, LONGER, parts_of(CORPUS.valid[:40]), TEST, out=path)
+    for standard in tagger.taggers:
+        assert f"{standard} <WordSegmenter: task cws, labels S, B, M, E, encoder linear" in repr(tagger), tagger
     return path, scores
 
 
