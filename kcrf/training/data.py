@@ -8,10 +8,12 @@ from typing import Any
 
 from kcrf.corpora import sample
 from kcrf.readers.units import with_copies
-from kcrf.runs import Settings
+from kcrf.runs import Settings, resolve
+from kcrf.runs.stages import AugmentationConfig
 from kcrf.tasks import SettingError, Task, task_of
 
 Parts = dict[str, list[Any]]
+FOLDS, FEW = 4, 1000  # sentences at most for which linear models have folds
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class RunData:
     copies: list[list[Any]] | None = None  # augmented copies of each item of the training set
     models: Mapping[str, str] = field(default_factory=dict)  # hashes of models that must not change before a resume
     is_held_out: bool = False  # whether the validation set is a part of the training data that were given
+    is_rejoined: bool = False  # whether this part is in the training set, too
 
     def rejoined(self) -> "RunData":
         """The data with the validation set as a part of the training set, which is then the validation set, too."""
@@ -35,7 +38,8 @@ class RunData:
             items = [*parts["train"], *parts["valid"]]
             return {**parts, "train": items, "valid": items}
 
-        return replace(self, whole=joined(self.whole), given=joined(self.given), parts=joined(self.parts))
+        whole, given, parts = map(joined, (self.whole, self.given, self.parts))
+        return replace(self, whole=whole, given=given, parts=parts, is_rejoined=True)
 
     def training_items(self) -> list[Any]:
         """The items of the training set, each followed by its copies."""
@@ -76,6 +80,18 @@ def read_data(
             raise SettingError("limit", requirement, user.limit)
         parts = {**whole, "train": task.check("train", chosen)}  # a sample of sentences may be empty
     return RunData(task, whole, parts, parts, texts, is_held_out=valid is None)
+
+
+def learns_all(user: Settings, data: RunData) -> bool:
+    """Whether a linear model learns the held-out sentences, too: if they are few, and L-BFGS, which never stops early,
+    trains it."""
+    is_plain = all(isinstance(stage, AugmentationConfig) for stage in user.stages if stage.is_used)
+    is_ner = user.task == "ner" and user.encoder == "linear" and user.epochs is None and user.steps is None
+    items = len(data.parts["train"]) + len(data.parts["valid"])
+    if not (data.is_held_out and is_ner and is_plain and 2 * FOLDS <= items <= FEW):
+        return False
+    facts = data.task.facts(user, data.whole)
+    return resolve(user, replace(facts, items=items, windows=items)).optimizer.solver == "lbfgs"
 
 
 def _standards(items: list[Any]) -> set[str]:

@@ -9,27 +9,18 @@ import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
-from kcrf.runs import Settings
-from kcrf.runs.stages import AugmentationConfig
+from kcrf.runs import RunWriter
 from kcrf.taggers.coverage import probabilities_of_gold
 from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.taggers.estimates import unseen_counts
 from kcrf.taggers.spans import Span
-from kcrf.training.data import RunData
-from kcrf.training.linear import linear_tagger, train_linear_models
+from kcrf.training import linear
+from kcrf.training.data import FOLDS
 from kcrf.training.plan import RunPlan, plan_run
-from kcrf.training.stage import StageTable
+from kcrf.training.stages import STAGES
 
-FOLDS, FEW = 4, 1000  # sentences at most
 _TEMPERATURES = np.geomspace(0.6, 3.2, 6)
 _FEWEST = 30  # predictions from which a temperature is estimated
-
-
-def may_have_folds(user: Settings, data: RunData) -> bool:
-    """Whether a run without a validation set learns all sentences if L-BFGS trains it, which does not stop early."""
-    is_plain = all(isinstance(stage, AugmentationConfig) for stage in user.stages if stage.is_used)
-    is_ner = user.task == "ner" and user.encoder == "linear" and user.epochs is None and user.steps is None
-    return data.is_held_out and is_ner and is_plain and 2 * FOLDS <= len(data.rejoined().parts["train"]) <= FEW
 
 
 class FoldsTagger:
@@ -95,7 +86,7 @@ def _facts(tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
     ]
 
 
-def train_folds(plan: RunPlan, table: StageTable) -> FoldsTagger:
+def train_folds(plan: RunPlan) -> FoldsTagger:
     """Trains a model without each fold, and for the learning curve two models of one fold each, with the settings of
     the final model."""
     values, items = plan.config.flat(), plan.data.parts["train"]
@@ -109,8 +100,8 @@ def train_folds(plan: RunPlan, table: StageTable) -> FoldsTagger:
             is_chosen: [x for i, x in enumerate(items) if (i in chosen) == is_chosen] for is_chosen in (True, False)
         }
         parts = {"train": rows[True], "valid": rows[False]}
-        own = plan_run(user, replace(plan.data, parts=parts, copies=None), table=table)
-        tagger = linear_tagger(own, train_linear_models(own, own.windows))
+        own = plan_run(user, replace(plan.data, parts=parts, copies=None), table=STAGES)
+        tagger = linear.linear_tagger(own, linear.train_linear_models(own, own.windows))
         return tagger, tagger.scores(rows[False])[tagger.metric]
 
     taggers, scores = zip(*(trained({*order.tolist()} - {*fold}) for fold in folds), strict=True)
@@ -121,3 +112,11 @@ def train_folds(plan: RunPlan, table: StageTable) -> FoldsTagger:
     )
     curve = LearningCurve(taggers[0].metric, len(items), sizes, draws.T, PowerLaw(sizes, draws.T)) if any(few) else None
     return FoldsTagger(taggers, folds, curve)
+
+
+def fit_linear(plan: RunPlan, folder: RunWriter, progress: Any) -> tuple[Any, dict[str, Any]]:
+    """Trains the linear model of a run, and the models of its folds if it learns all sentences."""
+    folds = train_folds(plan) if plan.data.is_rejoined else None
+    tagger, scores = linear.fit_linear(plan, folder, progress, folds)
+    tagger.curve = folds and folds.curve
+    return tagger, scores

@@ -25,7 +25,7 @@ from kcrf.runs.resolve import ITERATIONS
 from kcrf.runs.setup import load_setup
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.training.batches import number_of_batches
-from kcrf.training.data import RunData
+from kcrf.training.data import FOLDS, RunData
 from kcrf.training.stage import Stage, StageTable
 from kcrf.training.trainers import trainer_of
 
@@ -64,6 +64,8 @@ def plan_run(
 ) -> RunPlan:
     """Plans a new run."""
     stored, table = user, table or {}
+    if data.is_rejoined:
+        user = replace(user, solver="lbfgs")  # as `learns_all` decided, whatever the number of windows
     for stage_settings in user.stages:
         if type(stage_settings) in table:
             user = table[type(stage_settings)].completed(user, data)
@@ -79,7 +81,7 @@ def plan_run(
     windows = _windows(config, reader, data, stages)
     config = resolve(user, replace(facts, windows=len(windows)))
     config = resolve(user, replace(facts, windows=len(windows), steps=_steps(config, windows)))
-    about = {"sources": sources, "sha256": data.fingerprints()}
+    about = {"sources": sources, "sha256": data.fingerprints(), **({"folds": FOLDS} if data.is_rejoined else {})}
     return RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, windows, stages)
 
 

@@ -1,7 +1,6 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,9 @@ from kcrf.progress_bars import print_note
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.resolve import describe_run
 from kcrf.runs.setup import save_setup
-from kcrf.training.data import RunData, read_data
+from kcrf.training.data import learns_all, read_data
 from kcrf.training.fit import fit_network
-from kcrf.training.folds import FOLDS, may_have_folds, train_folds
-from kcrf.training.linear import fit_linear
+from kcrf.training.folds import fit_linear
 from kcrf.training.plan import RunPlan, load_plan, plan_run
 from kcrf.training.progress import progress_of
 from kcrf.training.stages import STAGES
@@ -67,8 +65,9 @@ def train_tagger(
     for stage in settings.stages:
         settings = STAGES[type(stage)].begun(settings)
     data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
+    data = data.rejoined() if learns_all(settings, data) else data
     with RunWriter.create(out, overwrite) as folder:
-        plan = _planned(settings, data, folder, sources)
+        plan = plan_run(settings, data, folder, sources, STAGES)
         if progress:
             print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, plan.data.copies or []))))
         save_setup(folder, plan.run, plan.reader)
@@ -145,22 +144,9 @@ def _check_task(settings: Settings, task: str) -> None:
         raise ValueError(f"`settings` must have task={task!r}. Received: task={settings.task!r}")
 
 
-def _planned(settings: Settings, data: RunData, folder: RunWriter, sources: dict[str, Any] | None) -> RunPlan:
-    """The plan of a new run. Linear models of few sentences learn the held-out ones, too, and have folds instead."""
-    if may_have_folds(settings, data):
-        plan = plan_run(settings, data.rejoined(), folder, sources, STAGES)
-        if plan.config.optimizer.solver == "lbfgs":
-            return replace(plan, run=replace(plan.run, data={**(plan.run.data or {}), "folds": FOLDS}))
-    return plan_run(settings, data, folder, sources, STAGES)
-
-
 def _train(plan: RunPlan, folder: RunWriter, progress: Any, out: str | PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Trains the model of a planned run: a linear one, or a network."""
-    if plan.config.model.encoder != "linear":
-        tagger, scores = fit_network(plan, folder, progress)
-    else:
-        folds = train_folds(plan, STAGES) if (plan.run.data or {}).get("folds") else None
-        tagger, scores = fit_linear(plan, folder, progress, folds)
-        tagger.curve = folds and folds.curve
+    fit = fit_linear if plan.config.model.encoder == "linear" else fit_network
+    tagger, scores = fit(plan, folder, progress)
     tagger.run = Path(out)
     return tagger, scores
