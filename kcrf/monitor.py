@@ -59,7 +59,7 @@ class CRFMonitor(keras.callbacks.Callback):
             (fraction of tokens whose tag on the best path does not have the largest emission), with tags
             `argmax_accuracy`, `viterbi_accuracy` and `one_tag_accuracy` (of the most frequent tag), the current
             `learning_rate` and the highest one of this `fit`, `highest_learning_rate`, `lr_multiplier` (of the layer,
-            multiplied by that of the optimizer), `suggested_lr_multiplier`, and `advice`, a sentence: see
+            times the optimizer's), `suggested_lr_multiplier`, and `advice`, a sentence: see
             `kcrf.metrics.advice`.
         transitions: The transition matrix after each epoch, NumPy `(tags, tags)`.
 
@@ -272,7 +272,7 @@ def _check_is_trained(model: Any, layer: Any) -> None:
 
 
 def _model_of_emissions(model: Any, layer: Any) -> Any:
-    """A model whose outputs are those of the layer; the model itself if Keras knows no graph that leads to them."""
+    """A model that outputs the layer's emissions, or the model itself if Keras knows no graph that leads to them."""
     try:
         emissions = keras.Model(model.input, layer.output)
     except (AttributeError, TypeError, ValueError):  # a subclassed model, or one around the model of the layer

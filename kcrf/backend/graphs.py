@@ -224,7 +224,7 @@ def _torch_scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> tu
 
     arrays = inputs if isinstance(inputs, tuple) else (inputs,)
     steps = list(zip(*(x.unbind(0) for x in arrays), strict=True)) if arrays is inputs else inputs.unbind(0)
-    taken = steps[:1] if arrays[0].is_meta else steps  # `fit` asks for shapes first: one step has those of all
+    taken = steps[:1] if arrays[0].is_meta else steps  # `fit` asks for shapes first: all steps have the same
     outputs = []
     for step_inputs in reversed(taken) if reverse else taken:
         state, output = step(state, step_inputs)

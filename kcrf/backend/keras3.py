@@ -113,7 +113,7 @@ def _rematerialized(layer: Any, layer_call: Any, *args: Any, **options: Any) -> 
     values = [(generator.state, ops.copy(generator.state.value)) for generator in generators]
     for generator in generators:
         generator.next()
-    if keras.backend.backend() == "jax":  # the scope hides that of the trainer
+    if keras.backend.backend() == "jax":  # this scope hides the trainer's scope
         states = {id(generator.state) for generator in generators}
         values += [(v, v.value) for v in layer.variables if id(v) not in states]
 

@@ -21,7 +21,7 @@ TOO_SMALL, TOO_LARGE = 0.3, 2.0  # size of the transitions, divided by the gap
 BARELY_MOVED = 0.1  # change of the transitions since the start, divided by the gap
 MOST_ILLEGAL = 0.1  # fraction of illegal transitions above a legal one; with many types some legal ones are rare
 TOO_SLOW, FASTER, TOO_FAST = 1 / 2, 2.0, 5.0  # the multiplier, divided by the suggested one
-WORSE = 0.005  # accuracy of argmax minus that of Viterbi
+WORSE = 0.005  # accuracy of argmax minus accuracy of Viterbi
 
 
 def is_forbidden(transitions: Any) -> np.ndarray:

@@ -114,7 +114,7 @@ class KerasClassificationNetwork(ClassificationNetwork):
 
 
 def read_network(folder: RunFolder, setup: Setup, standard: str | None = None) -> KerasNetwork | ClassificationNetwork:
-    """The network of the run in a `RunFolder` with its `Setup`; of several segmentation standards that of one."""
+    """The network of the run in a `RunFolder` with its `Setup`, or its network for one segmentation standard."""
     config = setup.config
     if config.task.output == "label":
         model = build_classifier(config.model, config.data.labels, setup.reader)

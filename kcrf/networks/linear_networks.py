@@ -101,7 +101,7 @@ def _arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) 
 
 
 def read_network(run: RunFolder | LinearFile, setup: Setup, standard: str | None = None) -> TaggingNetwork:
-    """The network of the linear model in a `RunFolder` or `LinearFile`; of several standards that of one."""
+    """The network of the linear model in a `RunFolder` or `LinearFile`, or its network for one standard."""
     config = setup.config if standard is None else setup.config.of_standard(standard)
     arrays = _arrays_of_standard(run.read_arrays(LINEAR), standard)
     reader: Any = reader_of_standard(setup.reader, standard)  # of characters, with n-gram features

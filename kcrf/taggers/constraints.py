@@ -122,7 +122,7 @@ def _of_types(scheme: TagScheme, types: tuple[str, ...] | None) -> np.ndarray:
 
 
 def write_tags(scheme: TagScheme, constraint: SpanConstraints | None, tags: Any) -> None:
-    """Overwrites the tags of a text with those of the constraints, some of which windows may have cut."""
+    """Overwrites the tags of a text with the tags of its constraints, because windows may have cut constraints."""
     for start, end, *label in constraint.spans if constraint else ():
         if scheme.is_of_words and scheme.types and not label:
             label = [scheme.decode(tags[start:end])[0][2]]

@@ -17,8 +17,8 @@ def conformal_threshold(probabilities: Sequence[Sequence[float]], coverage: floa
     """The highest minimum probability with which the expected fraction of missing entities is at most `1 - coverage`.
 
     This is conformal risk control (Angelopoulos et al., 2022, https://arxiv.org/abs/2208.02814). The loss of a sentence
-    is the number of its missing entities, minus the number that may be missing. `probabilities` are those of the real
-    entities of each held-out sentence.
+    is the number of its missing entities, minus the number that may be missing. `probabilities` has a probability for
+    each real entity of each held-out sentence.
 
     >>> conformal_threshold([[p / 100] for p in range(100)], coverage=0.9)  # at most 9 of 100, of 101 at most a tenth
     0.09

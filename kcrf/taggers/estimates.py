@@ -61,8 +61,8 @@ class ExpectedScores:
 class Estimate:
     """How good a tagger is on texts without labels.
 
-    The expected number of right predictions is the sum of their probabilities; of words or entities, the sum of the
-    probabilities that one begins, over all places. Both hold for texts like the training data.
+    The expected number of right predictions is the sum of their probabilities. The expected number of words or entities
+    is the sum, over all places, of the probability that one begins. Both hold for texts like the training data.
 
     Attributes:
         texts: The number of texts.
@@ -86,8 +86,8 @@ class Estimate:
 class HeldOut:
     """Predictions for the held-out texts of a run: their probabilities, whether each is right, and the texts.
 
-    Of a cross-validated run, `numbers` are those of the expected entities and the real ones in each text, and `unseen`
-    those of unseen features and of all.
+    A cross-validated run also has, for each text, the `numbers` of expected and of real entities, and in `unseen` the
+    numbers of unseen and of all features.
     """
 
     probabilities: np.ndarray

@@ -26,8 +26,8 @@ def probabilities_of_spans(
 ) -> list[list[float]]:
     """The posterior probabilities of spans.
 
-    The window that keeps the first unit of a span gives its probability. If the span ends after that window, the
-    probability is that of the part inside the window.
+    The window that keeps the first unit of a span gives its probability. If the span ends after that window, this is
+    the probability of the part inside the window.
     """
     probabilities = [[1.0] * len(spans_inside) for spans_inside in spans]
     for windows, scores in batches:
@@ -113,7 +113,7 @@ def _spans_in_window(window: Window, spans: Sequence[UnitSpan]) -> list[tuple[in
 
 
 def possible_spans(scheme: TagScheme, likely: np.ndarray) -> list[UnitSpan]:
-    """The entities whose tags are all likely. The probability of an entity is at most that of its least likely tag."""
+    """The entities whose tags are all likely. An entity is at most as probable as its least likely tag."""
     candidates: list[UnitSpan] = []
     for label in scheme.types:
         (single,), (first, inside, last) = (scheme.encode([(0, length, label)], length) for length in (1, 3))
@@ -132,7 +132,7 @@ def without_overlaps(
 ) -> tuple[list[UnitSpan], list[float]]:
     """The spans with at least `min_probability`; among overlapping spans, the most probable one, or else the longest.
 
-    All spans that begin in a window and end after it have the same probability, that of their part inside the window.
+    Spans that begin together and end after their window have one probability, of the part inside the window.
     """
     chosen, taken = [], np.zeros(max((end for _, end, *_ in spans), default=0), bool)
     pairs = sorted(zip(probabilities, spans, strict=True), key=lambda pair: (-pair[0], pair[1][0] - pair[1][1]))
@@ -166,7 +166,7 @@ def join_windows(windows: Sequence[Mapping[Any, float]], k: int) -> list[tuple[l
 
 
 def join_analyses(analyses_of_parts: Sequence[Any], k: int) -> list[tuple[list[Any], float]]:
-    """The k best analyses of a text from those of its parts, which are independent of each other."""
+    """Joins the analyses of the parts of a text, which are independent, to the k best analyses of the text."""
     if len(analyses_of_parts) == 1:
         return analyses_of_parts[0]
     ways = [{tuple(spans): log(p) if p else -inf for spans, p in analyses} for analyses in analyses_of_parts]

@@ -206,7 +206,7 @@ class Tagger(ABC, Generic[Result]):
                 "sequence-entropy": the entropy of the tag sequences, which prefers long texts. "least-confidence":
                 minus the log probability of the best tag sequence, which prefers long texts as well. Defaults to
                 "mean-entropy".
-            labeled: Iterable of the texts that are labeled, such as those of the training set: strings, `Sentence`s,
+            labeled: Iterable of the texts that are labeled, such as the training set: strings, `Sentence`s,
                 lists of words or of pairs of a word and its tag. Defaults to no texts.
             batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
             on_batch: Called after each batch with the number of characters that have been read.

@@ -67,7 +67,7 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def _item(task: str, source: str, item: Any) -> Any:
-    """An item in the form of its task; of entities also `(words, tags)`."""
+    """An item in the form of its task. Items with entities may also be `(words, tags)`."""
     if not isinstance(item, Mapping):
         return _tuple(task, source, item)
     tokens, tags, text = _first(item, _TOKENS), _first(item, _TAGS), item.get("text")
@@ -112,7 +112,7 @@ def _tuple(task: str, source: str, item: Any) -> Any:
 
 
 def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:
-    """The items with those of words and tags as `Sentence`s, whose scheme all of them decide together."""
+    """Converts items of words and tags to `Sentence`s. Their tag scheme is inferred from all of them together."""
     tagged = [item for item in items if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], list)]
     if not tagged:
         return list(items)

@@ -134,7 +134,7 @@ class Task(ABC):
     def windows(
         self, data: Any, facts: DataFacts, reader: Reader, items: Items, copies: Any = None, whole_spans: bool = False
     ) -> list[Any]:
-        """The windows of the training set with their targets, those of each item followed by those of its copies."""
+        """The windows of the training set with their targets. An item is followed by its augmented copies."""
         readings, sentences = reader.read_training(items, copies), with_copies(items, copies)
         return tagged_windows(sentences, readings, data.tag_scheme(), whole_spans)
 
@@ -176,7 +176,7 @@ def as_sentence(item: Any, source: str = "A sentence") -> Sentence:
 
 
 def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str) -> tuple[str, ...]:
-    """The types in the settings, or else those of the training set. Notes the types of other parts that are missing."""
+    """The types in the settings, or else in the training set. Notes types of other parts that are missing."""
     learned = entity_types(parts["train"])
     types = tuple(user.types or learned)
     if missing := sorted(set(learned) - set(types)):
@@ -207,7 +207,7 @@ def tagged_windows(sentences: Items, readings: Items, scheme: TagScheme, whole_s
 
 
 def _without_cut_spans(scheme: TagScheme, tags: Any) -> Any:
-    """The tags of a window, with -1 for those of spans that begin before the window or end after it."""
+    """The tags of a window. Tags of spans that begin before the window or end after it become -1."""
     tags = np.array(tags, int)  # (units,)
     opens = np.flatnonzero((tags < 0) | scheme.allowed_starts[tags])
     if len(tags) and tags[0] >= 0 and not scheme.allowed_starts[tags[0]]:

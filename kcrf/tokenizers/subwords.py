@@ -171,7 +171,7 @@ class SubwordTokenizer:
         return max(self.vocabulary.values()) + 1
 
     def token_to_id(self, token: str) -> int:
-        """The id of a token; that of the unknown token if the vocabulary lacks it."""
+        """The id of a token, or of the unknown token if the vocabulary lacks it."""
         number = self._tokenizer.token_to_id(token)
         if number is not None:
             return number

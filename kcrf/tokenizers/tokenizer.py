@@ -142,7 +142,7 @@ class Tokenizer:
         return self._token_dict
 
     def token_to_id(self, token: str) -> int:
-        """The id of a token; that of [UNK] if the vocabulary lacks it."""
+        """The id of a token, or of [UNK] if the vocabulary lacks it."""
         number = self._token_dict.get(token)
         if number is None and not hasattr(self, "_token_unk_id"):
             raise ValueError(f"An unknown token needs {self._token_unk} in `token_dict`. Received: {token!r}")

@@ -26,8 +26,8 @@ def load_vocab(
     Args:
         dict_path: The file.
         encoding: The encoding of the file. Defaults to "utf-8".
-        simplified: Whether to drop tokens that Chinese text never produces: those of several characters, one of them
-            Chinese or punctuation, and the "##" forms of such characters. Defaults to `False`.
+        simplified: Whether to drop tokens that Chinese text never produces: multi-character tokens that contain a
+            Chinese character or punctuation, and "##" pieces of such characters. Defaults to `False`.
         startswith: With `simplified`, the tokens that come first, such as ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].
 
     Returns:

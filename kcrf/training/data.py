@@ -99,7 +99,7 @@ def _standards(items: list[Any]) -> set[str]:
 
 
 def _held_out(task: Task, train: Any, user: Settings) -> tuple[Any, Any]:
-    """The training set without a tenth, and this tenth; of several standards a tenth of each."""
+    """Holds out a tenth of the training set, or of each standard. Returns the remaining training set and the tenth."""
     if user.incomplete:
         raise ValueError("`incomplete` needs `valid`, in which all entities are marked. Received: valid=None")
     if isinstance(train, Mapping) and "standards" in task.settings:

@@ -10,7 +10,7 @@ Row = dict[str, Any]
 
 
 class TrainingHistory:
-    """The epochs of a run, of which the one with the highest score is the best; with `least`, the one with the lowest.
+    """The epochs of a run. The best epoch has the highest score or, with `least`, the lowest score.
 
     Epochs before the last score of 0 do not count towards patience: an untrained model finds something by chance, and
     then learns to find nothing. Training still stops after `2 * patience` epochs without a new best.
@@ -91,7 +91,7 @@ def check_loss(loss: float, epoch: int, advice: str = "use a lower learning rate
 
 
 def validation_scores(tagger: Any, valid: list[Any]) -> Row:
-    """The scores of an epoch, as a row has them: the one that chooses the best epoch, then that of each standard."""
+    """The scores of an epoch for its row: first the one that chooses the best epoch, then one for each standard."""
     scores, metric = tagger.scores(valid), tagger.metric
     by_standard = {f"valid_{metric}_{name}": own[metric] for name, own in scores.get("standards", {}).items()}
     return {name: value or 0.0 for name, value in {f"valid_{metric}": scores[metric], **by_standard}.items()}

@@ -25,7 +25,7 @@ Trainers = dict[str | None, Any]  # by segmentation standard, or under None
 
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None, folds: Any = None) -> tuple[Any, dict[str, Any]]:
-    """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit_network`.
+    """Trains the linear model of a planned run. Takes and returns the same as `kcrf.training.fit.fit_network`.
     With the taggers of `folds`, the model learns the validation set, too, which they predict."""
     config = plan.config
     history = _history(config)

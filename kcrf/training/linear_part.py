@@ -17,8 +17,8 @@ from kcrf.runs import RunConfig, Settings, resolve
 from kcrf.training.linear import train_linear_models
 from kcrf.training.plan import RunPlan
 
-WEIGHTS = (0.0, 0.5)  # of the linear models, of which "auto" takes the better one; the first one if they are equal
-MARGIN = 0.02  # by which linear models alone must score higher than the best epoch; of equals an average is the safer
+WEIGHTS = (0.0, 0.5)  # of the linear models: "auto" takes the better one, or the first one if both score the same
+MARGIN = 0.02  # linear models alone must score this much higher than the best epoch: else an average is safer
 
 
 class LinearPart:
@@ -42,7 +42,7 @@ class LinearPart:
                 variable.assign(value)
 
     def _average(self, network: Any, weight: float) -> None:
-        """Multiplies the scores of the network by its weight, and adds those of the linear models by theirs."""
+        """Replaces the scores of the network by their weighted average with the scores of the linear models."""
         for standard, model in self._models.items():
             emissions, ngrams, crf = _layers(network, standard)
             for layer, added in ((emissions, None), (ngrams, model.scores), (crf, model.transitions)):

@@ -116,7 +116,7 @@ def _steps(config: RunConfig, windows: list[Any]) -> int:
 def _check_same_run(
     folder: RunWriter, run: StoredRun, fingerprints: dict[str, str], names: set[str] | None = None
 ) -> None:
-    """Raises ValueError if the backend or the data differ from those of the run."""
+    """Raises ValueError if the run began with another backend or other data."""
     if run.backend != backend_name():
         raise ValueError(
             f"{folder.path}: needs the backend that the run began with, for the same weights: KERAS_BACKEND="
@@ -127,14 +127,14 @@ def _check_same_run(
     changed = [name for name in sorted(names) if recorded.get(name) != fingerprints.get(name)]
     if changed:
         needed = "the model to extend" if changed == ["extend"] else "the data"
-        changed = [name for name in changed if name != "tokens"] or changed  # those of other sentences are others
+        changed = [name for name in changed if name != "tokens"] or changed  # other sentences have other tokens
         raise ValueError(
             f"{folder.path}: needs {needed} that the run began with. Received: {', '.join(changed)} with other content"
         )
 
 
 def _windows(config: RunConfig, reader: Reader, data: RunData, stages: list[Stage]) -> list[Any]:
-    """The windows of the training set with its copies, then those of the unlabeled texts, with their targets."""
+    """The windows of the training set with its copies, then the windows of unlabeled texts, all with their targets."""
     training_reader: Any = reader
     for stage in stages:
         training_reader = stage.for_training(training_reader)

@@ -13,7 +13,7 @@ _PAUSE = 0.3  # seconds between two updates of a cell
 
 
 class _Cell:
-    """A progress bar in the cell of a notebook, above the curves of the epochs. Its methods are those of rich."""
+    """A progress bar in the cell of a notebook, above the curves of the epochs. It has the methods of rich."""
 
     disable = False
 

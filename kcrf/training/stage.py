@@ -11,14 +11,14 @@ from kcrf.training.data import RunData
 
 
 class Stage:
-    """A source of labels or texts. The methods are called in this order, and those of the base change nothing."""
+    """A source of labels or texts. The methods are called in this order. By default they change nothing."""
 
     def __init__(self, settings: Any, config: RunConfig) -> None:
         self.settings, self.config = settings, config
 
     @classmethod
     def begun(cls, user: Settings) -> Settings:
-        """The settings of a new run, with those of another model, before the data are read."""
+        """The settings of a new run, completed from another model before the data are read."""
         return user
 
     @classmethod

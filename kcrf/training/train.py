@@ -50,7 +50,7 @@ def train_tagger(
         unlabeled: Unlabeled texts, which the `teacher` of the settings labels.
 
     Returns:
-        `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is that of `kcrf.monitor.CRFMonitor` after
+        `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` comes from `kcrf.monitor.CRFMonitor` after
         the last epoch; and a dict with the keys "valid" and, if there is a test set, "test".
 
     Raises:
@@ -84,7 +84,7 @@ def resume_tagger(
 ) -> tuple[Any, dict[str, Any]]:
     """Resumes an interrupted run of `train_tagger` after its last complete epoch.
 
-    The resulting weights are those of an uninterrupted run: on a CPU to the last bit, if the backend is deterministic.
+    The weights become the same as without the interruption: on a CPU to the last bit, if the backend is deterministic.
 
     Args:
         out: The run folder.

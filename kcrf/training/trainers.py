@@ -50,7 +50,7 @@ class TaggingTrainer(Trainer):
         return build_network(config.model, config.data.tag_scheme(), reader, checkpoint, config.data.standards)
 
     def loss(self, config: RunConfig, model: Any) -> Any:
-        """The loss of the model, or a dict with that of each output."""
+        """The loss of the model, or a dict with a loss for each output."""
         if config.data.standards:
             return {name: self._loss(config, output_of_standard(model, name)) for name in config.data.standards}
         return self._loss(config, model)
@@ -79,7 +79,7 @@ class TaggingTrainer(Trainer):
         return [CRFMonitor(tagger.crf, batch, tagger.scheme, verbose=0)]
 
     def calibrate(self, tagger: Any, valid: list[Any]) -> Any:
-        """Fits the temperature on the validation set, and returns it; of several standards a dict of them."""
+        """Fits the temperature on the validation set. Returns it, or a dict by standard if there are several."""
         if isinstance(tagger, StandardsTagger):
             return {name: self.calibrate(one, _of_standard(valid, name)) for name, one in tagger.taggers.items()}
         batch = held_out_batch(tagger.reader, valid, tagger.scheme, _WINDOWS_FOR_TEMPERATURE)
@@ -103,15 +103,15 @@ class TaggingTrainer(Trainer):
 
 
 def _training_words(tagger: Any, sources: Sources, parts: Parts, name: str) -> Any:
-    """The in-vocabulary words of a part, a set; of several standards a dict of sets."""
+    """The set of in-vocabulary words of a part, or a dict of sets if there are several standards."""
     if not isinstance(tagger, StandardsTagger):
         return _words(_vocabulary_sentences(sources, parts, name))
     return {one: _words(_vocabulary_sentences(sources, parts, name, one)) for one in tagger.taggers}
 
 
 def _vocabulary_sentences(sources: Sources, parts: Parts, name: str, standard: str | None = None) -> list[Any]:
-    """The sentences whose words are in the vocabulary when a part is scored: those of the file of the training data. If
-    the validation set was held out from that file, its words count for the test set."""
+    """The sentences whose words are in the vocabulary when a part is scored: the training set and, when the test set is
+    scored, the validation set if it was held out from the training data."""
     files = sources["valid"] or () if "valid" in sources else None  # of standards, a dict by some of their names
     is_held_out = files is not None and (standard not in files if standard else not files)
     sentences = [*parts["train"], *(parts["valid"] if is_held_out and name != "valid" else ())]
@@ -154,7 +154,7 @@ class ClassificationTrainer(Trainer):
         return []
 
     def calibrate(self, classifier: Any, valid: list[Any]) -> Any:
-        """Returns 1: the probabilities of labels are those of the network."""
+        """Returns 1: the probabilities of the network are not scaled."""
         return 1.0
 
     def score(self, folder: RunWriter, classifier: Any, parts: Parts, sources: Sources, folds: Any = None) -> Scores:

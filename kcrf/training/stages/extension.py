@@ -195,7 +195,7 @@ class FixedReader:
         self._reader = reader
 
     def read_training(self, sentences: Any, copies: Any = None) -> list[Any]:
-        """The `Reading` of each sentence, followed by those of its augmented copies."""
+        """The `Reading` of each sentence, followed by the readings of its augmented copies."""
         sentences = with_copies(sentences, copies)
         return self._reader.read([s.text for s in sentences], [s.tokens for s in sentences])
 

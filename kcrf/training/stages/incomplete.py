@@ -3,8 +3,8 @@
 If training sums over all labels of the other text, nothing says what is no entity, and the model finds entities
 everywhere. If all of it counts as no entity, the model learns to miss entities. So the labels are estimated by models
 of other sentences (Jie et al., 2019, "Better Modeling of Incomplete Annotations for Named Entity Recognition"): a
-linear model of each half of the sentences predicts those of the other half, given the entities that are marked. Models
-of the estimates then estimate again.
+linear model of each half of the sentences labels the other half, given the entities that are marked. Models of the
+estimates then estimate again.
 
 The first models learn that most entities are none. Therefore one number is added to the scores of all tags that begin
 an entity, so that as many entities are expected as the validation set has, for its length (the expected entity ratio

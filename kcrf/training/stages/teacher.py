@@ -107,7 +107,7 @@ class Teacher(Stage):
 
 
 class TagTeacher:
-    """Predicts the expected counts of a student's windows, those of the training set with its copies first."""
+    """Predicts the expected counts of a student's windows: the training set with its copies, then unlabeled texts."""
 
     def __init__(self, path: Any, windows: list[Any], reader: Reader, data: RunData) -> None:
         self._path, self._windows, self._reader = path, windows, reader
