@@ -128,20 +128,21 @@ def _write(what: str, path: Path, console: Console, write: Callable[[], object])
 
 
 def _show_sentences(run_dir: Path, texts: Sequence[str], console: Console) -> None:
-    """Segments the first sentences of the test set with the last run and with the included model, and the user's texts.
-    The wrong words are marked."""
+    """Segments the first sentences of the test set and the user's texts, with the last run, whose wrong words are
+    marked, and with the included model, which follows another standard."""
     sentences = load_mini().test[:SHOWN]
-    models = {
-        f"{run_dir}, trained on {len(load_mini().train):,} sentences just now": WordSegmenter(run_dir),
-        "The segmenter that comes with kcrf, trained on UD Chinese GSD": WordSegmenter(),
-    }
-    for title, segmenter in models.items():
-        results = segmenter.segment_batch(["".join(words) for words in sentences])
-        console.print(f"\n{title}; wrong words are in [brackets]:", highlight=False, markup=False, soft_wrap=True)
-        for line in marked_sentences(sentences, results):
-            console.print(line, highlight=False, soft_wrap=True)
-        for words in segmenter.segment_batch(texts):
-            console.print("  " + " ".join(words), highlight=False, markup=False, soft_wrap=True)
+    plain = ["".join(words) for words in sentences]
+    run, included = WordSegmenter(run_dir), WordSegmenter()
+    trained = f"{run_dir}, trained on {len(load_mini().train):,} sentences just now; wrong words are in [brackets]:"
+    other = "The segmenter that comes with kcrf, of another segmentation standard (UD Chinese GSD):"
+    marked = marked_sentences(sentences, run.segment_batch(plain))
+    for title, lines, shown in (
+        (trained, marked, run.segment_batch(texts)),
+        (other, [], included.segment_batch([*plain, *texts])),
+    ):
+        console.print(f"\n{title}", highlight=False, markup=False, soft_wrap=True)
+        for line in [*lines, *("  " + " ".join(words) for words in shown)]:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def marked_sentences(gold: Sequence[list[str]], predicted: Sequence[Any]) -> list[Text]:

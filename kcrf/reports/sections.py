@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ def sections(runs: Runs) -> dict[str, Any]:
         "Scores": _scores(runs),
         "Seeds": _seeds(runs),
         "Confusion": each(confusable, _confusion),
-        "Transitions": each(taggers, _transitions),
+        "Transitions": each(taggers, partial(_transitions, limit=_largest_transition(taggers))),
         "Learning curves": _curves(runs),
         "Mistakes": each(runs, _mistakes),
         "Sentences": each(taggers, sentence_browser),
@@ -216,19 +217,37 @@ def _confusion_cells(counts: np.ndarray, own: int, shown: np.ndarray) -> Iterabl
         yield Cell(int(counts[i]), style=style, note=f"{counts[i] / total:.1%}")
 
 
-def _transitions(run: RunRecord) -> Content:
+def _matrices(run: RunRecord) -> dict[str | None, list[tuple[int, np.ndarray]]]:
+    """The transitions of each CRF by its standard, after each epoch."""
+    stored = run.transitions or {}
+    if not run.settings.get("constraints") or run.allowed is None:
+        return stored
+    allowed = run.allowed  # linear models store 0 where they forbid
+    return {
+        standard: [(epoch, np.where(allowed, matrix, FORBIDDEN)) for epoch, matrix in epochs]
+        for standard, epochs in stored.items()
+    }
+
+
+def _largest_transition(runs: Runs) -> float:
+    """The largest size of a transition in the heat maps, which share one scale."""
+    epochs = [epochs for run in runs.values() for epochs in _matrices(run).values()]
+    shown = [matrix for of_crf in epochs for _, matrix in of_crf[:1] + of_crf[-1:]]
+    return max((float(np.abs(matrix[~is_forbidden(matrix)]).max(initial=0.0)) for matrix in shown), default=0.0)
+
+
+def _transitions(run: RunRecord, limit: float) -> Content:
     """The transitions of each CRF after the first and after the last epoch, with the advice on them."""
     labels = run.labels or []
-    maps = [_pair_of_maps(run, *of_crf) for of_crf in (run.transitions or {}).items()]
+    maps = [_pair_of_maps(run, *of_crf, limit) for of_crf in _matrices(run).items()]
     text = f"{run.advice[0].upper()}{run.advice[1:]}." if run.advice else ""
     has_none = run.settings.get("head") == "softmax"
     return {"advice": text, "maps": maps, "is_narrow": bool(maps) and is_narrow(labels), "has_none": has_none}
 
 
-def _pair_of_maps(run: RunRecord, standard: str | None, epochs: list[tuple[int, np.ndarray]]) -> list[tuple[str, str]]:
-    if run.settings.get("constraints") and run.allowed is not None:  # linear models store 0 where they forbid
-        epochs = [(epoch, np.where(run.allowed, matrix, FORBIDDEN)) for epoch, matrix in epochs]
-    limit = max(np.abs(matrix[~is_forbidden(matrix)]).max(initial=0.0) for _, matrix in epochs)
+def _pair_of_maps(
+    run: RunRecord, standard: str | None, epochs: list[tuple[int, np.ndarray]], limit: float
+) -> list[tuple[str, str]]:
     of, prefix = ("", "") if standard is None else (f" of {standard}", f"{standard}, ")
     maps = []
     for epoch, matrix in dict(epochs[:1] + epochs[-1:]).items():

@@ -341,6 +341,19 @@ def test_only_the_first_and_the_last_heat_map_are_shown(run_dir):
     assert titles == ["Transitions after epoch 1", "Transitions after epoch 8"]
 
 
+def test_the_heat_maps_of_all_runs_share_a_scale(run_dir, tmp_path):
+    weak = tmp_path / "weak"
+    shutil.copytree(run_dir, weak)
+    content = json.loads((weak / "transitions.json").read_text())
+    content["epochs"] = [[epoch, (np.array(matrix) / 10).tolist()] for epoch, matrix in content["epochs"]]
+    (weak / "transitions.json").write_text(json.dumps(content))
+    page = tmp_path / "page.html"
+    write_report([run_dir, weak], page)
+    shares = [int(share) for share in re.findall(r"var\(--(?:warm|cold)\) (\d+)%", page.read_text(encoding="utf-8"))]
+    strong, weak = np.split(np.array(shares), 2)
+    np.testing.assert_allclose(weak, strong / 10, atol=1)
+
+
 def test_sentences_can_be_looked_through_with_gold_and_found(run_dir):
     page = report(run_dir)
     section = page.source.partition('id="sentences"')[2].partition("</section>")[0]
