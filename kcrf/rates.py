@@ -15,7 +15,7 @@ def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
         k = max(1, min(max(1e-2, 2.5 / steps), 1e-1) / learning_rate), to two digits
 
     Args:
-        learning_rate: The learning rate of the other weights; of a schedule, the highest one.
+        learning_rate: The learning rate of the other weights, or the highest one of a schedule.
         steps: The number of updates of the whole run.
 
     Returns:

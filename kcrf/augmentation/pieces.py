@@ -46,7 +46,7 @@ def apart(pieces: Sequence[Piece], before: Sequence[Piece]) -> list[Piece]:
 
 
 def _context(pieces: Sequence[Piece], number: int) -> tuple[str, ...]:
-    """The text of the n-th of some pieces after that of the two pieces before it, up to a gap."""
+    """The texts of up to two pieces before the n-th piece, none of them before a gap, and the text of this piece."""
     first = number
     while first > max(0, number - 2) and not pieces[first].gap:
         first -= 1

@@ -1,4 +1,4 @@
-"""The backend of Keras where the one that Keras would take is not installed."""
+"""Chooses an installed backend if Keras would take one that is not installed."""
 
 import json
 import os

@@ -79,7 +79,7 @@ def explain(module: str, name: str) -> Exception:
     """Makes the error for a name that a page lacks.
 
     If bert4keras has the name it is an ImportError: `from ... import name` shows the message of an ImportError, but
-    not that of an AttributeError.
+    replaces the message of an AttributeError.
     """
     if name in _ALTERNATIVES[module]:
         return ImportError(

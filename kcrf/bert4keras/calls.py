@@ -269,7 +269,7 @@ def _is_hdf5_of_keras_3(path: str) -> bool:
 
 
 def _fits_in_hdf5(model: Any) -> bool:
-    """Whether Keras can load the model from an HDF5 file: no operation computes a mask, as that of an encoder."""
+    """Whether Keras can load the model from an HDF5 file: no operation computes a mask, as encoders do."""
     layers = list(model._flatten_layers())
     operations = [operation for layer in layers for operation in getattr(layer, "operations", ())]
     is_refused = any(getattr(layer, "mask_is_computed", False) for layer in layers)  # by a CRF, also in a Sequential

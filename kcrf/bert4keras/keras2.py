@@ -83,7 +83,7 @@ class Keras2Model(keras.Model):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         super().compile(*args, **kwargs)
-        # Layers with others inside come first, because setting their flag sets those of the others.
+        # Layers with others inside come first, because setting their flag also sets the flags of the layers inside.
         layers = sorted(self._flatten_layers(), key=lambda layer: not layer._layers)
         self._compiled.flags = [(layer, layer.trainable) for layer in layers]
 

@@ -60,7 +60,7 @@ def _product(left: Any, right: Any) -> Any:
 class MaximumEntropyMarkovModel(ConditionalRandomField):
     """The maximum entropy Markov model on top of emission scores, used like a CRF and cheaper to train.
 
-    Masks, losses, metrics and decoders are those of `ConditionalRandomField`. An unknown (negative) tag has no loss,
+    It has the masks, losses, metrics and decoders of `ConditionalRandomField`. An unknown (negative) tag has no loss,
     and its neighbors are scored as at the edge of a sentence.
     """
 

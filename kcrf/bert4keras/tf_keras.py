@@ -127,7 +127,7 @@ class Optimizer(tf_keras.optimizers.Optimizer):
         return super().add_variable_from_reference(model_variable, name, initial_value=value)
 
     def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        """As in tf_keras, with dense gradients: those of embeddings are slices, whose norm is another one."""
+        """As in tf_keras, with dense gradients: the slices of an embedding's gradient have another norm."""
         dense = [(tf.convert_to_tensor(g) if hasattr(g, "dense_shape") else g, v) for g, v in grads_and_vars]
         return super().apply_gradients(dense, *args, **kwargs)
 

@@ -233,7 +233,7 @@ def unmask(checksum: int) -> int:
 
 
 def crc32c(data: Any, checksum: int = 0) -> int:
-    """The CRC-32C of a bytes-like object. `checksum` is that of the bytes before it, 0 if there are none."""
+    """The CRC-32C of a bytes-like object. `checksum` is the CRC-32C of the bytes before it, or 0."""
     with needs_extra("transformers", "A TensorFlow checkpoint"):
         from google_crc32c import extend
     return extend(checksum, data)

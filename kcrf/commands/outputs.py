@@ -11,7 +11,7 @@ from typing import IO, Any
 from kcrf.commands.parsers import check_out
 from kcrf.files import read_json, try_lock, write_aside
 
-# Results do not depend on these options; the task is that of the model, on which they do.
+# Results do not depend on these options. The task comes from the model, on which they do.
 _NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "command", "opened", "model_task")
 
 

@@ -97,7 +97,7 @@ def run(options: Namespace) -> None:
 
 
 def _scores(run: Any, gold: list[Any], predicted: list[Any], score: Callable[..., Any]) -> dict[str, Any]:
-    """The scores of all items; of a run of several segmentation standards the mean, and those of each."""
+    """The scores of all items. For a run of several segmentation standards, their mean and the scores of each."""
     from kcrf.taggers.standards import scores_of_standards
 
     rows, scores = {}, score(gold, predicted)  # also for its error, which names the line
@@ -164,7 +164,7 @@ def _is_of_run(path: Path) -> bool:
 
 
 def _training_words(options: Namespace, task: Any, gold: list[Any]) -> set[str] | None:
-    """The words in --words, a set, or None: those of labeled data as `kcrf train` reads them, or of lines of words."""
+    """Reads the set of in-vocabulary words from --words, which is labeled data or lines of words. None without it."""
     from kcrf.corpora import read_lines, read_segmented, read_tagged
     from kcrf.corpora.columns import is_conllu
     from kcrf.corpora.json_objects import begins_json

@@ -115,7 +115,7 @@ def _write(options: Namespace, lines: list[str]) -> None:
 
 @contextmanager
 def _on_disk(lines: Lines) -> Iterator[Lines]:
-    """A context with `Lines` that can be read twice: those of a pipe are copied to a temporary file."""
+    """A context with `Lines` that can be read twice: the lines of a pipe are copied to a temporary file."""
     if lines.source.seekable():
         yield lines
         return

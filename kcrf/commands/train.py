@@ -161,7 +161,7 @@ def _interrupted_run(run_dir: str) -> tuple[Any, Sources]:
 
 
 def _read_parts(settings: Any, sources: Sources) -> Any:
-    """The sentences or examples for training, for validation and, or None, for testing; of standards, dicts of them."""
+    """The training, validation and test set, or None without a file. Several standards have dicts of sets."""
     parts = [sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")]
     if not isinstance(sources["train"], dict):
         _note_training_texts(settings.task, parts[0], dict(zip(("valid", "test"), parts[1:], strict=True)))
@@ -228,8 +228,8 @@ def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
 
 
 def read_part(task: str, sources: Sources, name: str) -> Any:
-    """The sentences of a file, those that are empty left out; for classification its examples. Of several standards a
-    dict of them, from the files of each."""
+    """The sentences of a file without empty ones, or its examples for classification. Several standards have a dict of
+    them, read from the files of each."""
     from kcrf.tasks import task_of
 
     files, read = sources[name], task_of(task).read_file

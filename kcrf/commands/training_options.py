@@ -145,7 +145,7 @@ def settings_and_sources(options: Namespace) -> tuple[Settings, dict[str, Any]]:
 
 
 def files_of_parts(options: Namespace, task: str) -> dict[str, Any]:
-    """The absolute path of the file of each part, None where there is none; of several standards a dict by name."""
+    """The absolute path of the file of each part, or None without a file. Several standards have a dict of paths."""
     unlabeled = options.unlabeled and os.path.abspath(options.unlabeled)
     if options.standard is None:
         files = {name: _one_file(name, getattr(options, name)) for name in ("valid", "test")}

@@ -15,7 +15,7 @@ _ENTITY = re.compile(r"T[0-9]+\t(\S+) ([0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)\t(.*)")
 
 
 def is_standoff(path: FilePath, lines: Sequence[str]) -> bool:
-    """Whether the lines of a file are annotations of brat; an empty `.ann` file is those of a text without entities."""
+    """Whether the lines of a file are annotations of brat. An empty `.ann` file annotates a text without entities."""
     return Path(path).suffix == ".ann" and all(map(_BEGIN.match, [line for line in lines if line.strip()][:1]))
 
 

@@ -286,6 +286,6 @@ def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def recurring(labels: list[Any]) -> list[Any] | None:
-    """The labels for `kcrf.corpora.sample`, or None for numbers of which most occur once: they have no proportions."""
+    """The labels for `kcrf.corpora.sample`, or None for numbers that hardly recur: they have no proportions."""
     are_numbers = all(as_number(label) is not None for label in labels)
     return None if are_numbers and len(set(labels)) > len(labels) / 2 else labels

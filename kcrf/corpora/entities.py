@@ -64,7 +64,7 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     items = read_items(path, lines, "ner")
     if items is None:
         return read_conll(path, column, repair, lines)
-    path = Path(path).with_suffix(".txt") if is_standoff(path, lines) else path  # the lines are those of the text
+    path = Path(path).with_suffix(".txt") if is_standoff(path, lines) else path  # which has the lines
     if items and isinstance(items[0], Tagged):
         return sentences_of_tags(path, [_rows(path, *item) for item in items if isinstance(item, Tagged)], repair)
     texts = [item for item in items if isinstance(item, Annotated)]

@@ -60,7 +60,7 @@ def _parsed(source: Source, parse: Callable[..., Any], name: str, form: str) -> 
 
 
 def _has(name: str, kind: type, member: str = "") -> Callable[[Object], bool]:
-    """The function that tells whether an object has a member of a type; of a list, with an object that has `member`."""
+    """Makes a test for objects: whether `name` has a value of a type, or a list with an object that has `member`."""
 
     def is_of(item: Object) -> bool:
         value = item.get(name)
@@ -104,7 +104,7 @@ def _note_several(source: Source, texts: list[Annotated]) -> list[Annotated]:
 
 
 def _texts_of_data(data: Object) -> tuple[str, str | None]:
-    """The text, and the second text or None: those of the usual names, or the only string."""
+    """The text, and the second text or None: from the members with the usual names, or the only string."""
     strings = [data["text"]] if isinstance(data.get("text"), str) else [x for x in data.values() if isinstance(x, str)]
     if len(strings) != 1:
         raise ValueError(f"needs the text in the member `text` of `data`, not in one of {', '.join(data)}")

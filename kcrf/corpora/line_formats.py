@@ -296,7 +296,7 @@ def _read_classes_of_entities(source: Source) -> list[Item]:
 
 # -- columns whose tags are not in the form B-PER, for the task ner alone
 
-_ONTONOTES = {  # the types of entities, which tell their column from those of trees and of arguments
+_ONTONOTES = {  # entity types, which tell the column of entities from columns of trees and arguments
     *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY"),
     *("ORDINAL", "CARDINAL", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"),
 }

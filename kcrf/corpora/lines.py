@@ -84,7 +84,7 @@ def _lines_of_docbin(path: FilePath) -> list[str]:
 
 
 def refuse_json(path: object, lines: Sequence[str]) -> None:
-    """Raises ValueError if unlabeled text, of which these are the first lines, is JSON."""
+    """Raises ValueError if the first lines of unlabeled text are JSON."""
     first = next((line for line in lines if line.strip()), "")
     if BEGINS_OBJECT.match(first) or BEGINS_ARRAY.match(first):
         raise ValueError(f"{path}:1: needs one text per line. Received: JSON; `jq -r .text` takes out the texts")
@@ -163,7 +163,7 @@ def _conversion(name: object, encoding: str) -> str:
 
 
 def _advice(name: object, command: str, stream_command: str, target: str = "") -> str:
-    """What to type: a command for a file, or a part of a pipe for the standard input."""
+    """The command to type for a file, or the part of a pipe for the standard input."""
     if name == "<stdin>":
         return f"`| {stream_command}` before this command"
     return f"`{command} {shlex.quote(str(name))}{target}`"

@@ -1,4 +1,4 @@
-"""`Sentence`: a text with its words, its entities or the classes of its tokens, some of which may be unknown."""
+"""`Sentence`: a text with its words, its entities or the classes of its tokens. Some may be unknown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

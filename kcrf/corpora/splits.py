@@ -141,6 +141,6 @@ class NearDuplicates:
 
 
 def trigrams(text: str) -> set[str]:
-    """The different character trigrams of a text without white space, in lower case; of a shorter text, the text."""
+    """The different character trigrams of a text without white space, in lower case. A shorter text is its only one."""
     text = "".join(text.split()).lower()
     return {text[start : start + 3] for start in range(max(1, len(text) - 2))}

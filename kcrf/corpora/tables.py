@@ -174,7 +174,7 @@ def check_once(path: object, number: int, head: Sequence[str], names: Iterable[s
 
 
 def named_columns(path: object, number: int, head: Sequence[str], names: Iterable[str]) -> list[int]:
-    """The numbers of the columns with these names, all of which the first line must have."""
+    """The numbers of the columns with these names. The first line must have all of them."""
     absent = [name for name in names if name not in head]
     if absent:
         raise ValueError(f"{path}:{number}: needs a column {' and '.join(absent)}. Received: {', '.join(head)}")

@@ -15,7 +15,7 @@ _WORD_WITH_CLASS = re.compile(
 )
 _PROBABILITY = re.compile(r"[01]\.[0-9]+")
 _FEW_WORDS = 0.05  # fraction of words that may look as if they had a second class, such as km/h
-_MOST_WORDS = 0.9  # fraction of words with a class from which on the signs are taken for those of word classes
+_MOST_WORDS = 0.9  # if this fraction of words has a sign, the signs separate words from their classes
 _IDENTIFIER = re.compile(r"(?=[^/]*\d)[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z]+)?", re.ASCII)
 _MARKUP = re.compile(r"\s*(?:</?[A-Za-z][^<>]*>|<([A-Za-z]\w*)[^<>]*>[^<>]*</\1>|={5,})\s*")
 _MANY = 10  # lines, from which on a different number at the begin of each is an identifier

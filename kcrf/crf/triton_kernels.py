@@ -234,7 +234,7 @@ def _backward(
     gamma, mask, scores, counts, steps, memory, table, first, last, size, layer, sign,
     BLOCK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Adds the posteriors of tags and transitions to the counts, times `sign`; `gamma` is that of the last tag."""
+    """Adds the posteriors of tags and transitions to the counts, times `sign`; `gamma` has those at `last`."""
     tags = tl.arange(0, BLOCK)
     inside = tags < size
     _add(steps + (size + 1) * size + tags, sign * gamma, inside)

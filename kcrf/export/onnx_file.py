@@ -17,9 +17,9 @@ from kcrf.networks.tagging import mask_of
 from kcrf.runs import RunConfig
 from kcrf.version import __version__
 
-_IR_VERSION = 10  # that of onnx 1.17; newer ones need a newer onnxruntime
+_IR_VERSION = 10  # onnx 1.17 writes it; newer ones need a newer onnxruntime
 _OPSET = 18
-File = tuple[Any, dict[str, str]]  # an `onnx.ModelProto`, and its metadata beyond those of all files
+File = tuple[Any, dict[str, str]]  # an `onnx.ModelProto`, and the metadata that not all files have
 
 
 def onnx_file(network: Any, config: RunConfig, texts: dict[str, str], int8: bool = False) -> Any:

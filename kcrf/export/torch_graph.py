@@ -31,7 +31,7 @@ class _Network(torch.nn.Module):
 
 
 def network_graph(model: Any, outputs: Callable[..., dict[str, Any]]) -> Any:
-    """The `onnx.ModelProto` of a model with an encoder of `transformers`, as `onnx_file.py` has those of others.
+    """The `onnx.ModelProto` of a model with an encoder of `transformers`. `onnx_file.py` makes it for other models.
 
     Raises ValueError if PyTorch cannot export the model, or if the graph computes other numbers than the model.
     """
@@ -93,5 +93,5 @@ def _check(proto: Any, network: _Network, shapes: list[tuple[int, int]], kind: s
                 difference = np.abs(one[rows] - other[rows]).max()
                 raise ValueError(
                     f"{kind!r} of transformers cannot be exported by torch {torch.__version__}: for {shape[1]} tokens, "
-                    f"scores of the file differ by {difference:.2g} from those of the network"
+                    f"scores of the file differ by {difference:.2g} from the scores of the network"
                 )

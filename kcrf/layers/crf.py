@@ -169,7 +169,7 @@ class ConditionalRandomField(ChainLayer):
 
     @property
     def sparse_accuracy(self) -> SparseAccuracy:
-        """The fraction of tokens whose largest emission is that of the tag: a `keras.Metric`, also a function.
+        """The fraction of tokens whose tag has the largest emission: a `keras.Metric`, also a function.
 
         Masked positions and negative (unknown) tags do not count. The transitions are ignored. A `sample_weight` is
         `(batch,)` or `(batch, time)`.

@@ -54,7 +54,7 @@ class Dense(DirectCalls, keras.layers.Dense):
 
 @register
 class MixoutDense(Dense):
-    """A Dense layer that, in training, replaces random rows of its kernel by those of a prior, scaled to the same mean.
+    """A Dense layer that, in training, replaces random rows of its kernel by rows of a prior, scaled to the same mean.
 
         kernel = (mask * kernel + (1 - mask) * prior - mixout * prior) / (1 - mixout),    mask ~ Bernoulli(1 - mixout)
 

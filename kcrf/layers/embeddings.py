@@ -38,7 +38,7 @@ class Embedding(DirectCalls, keras.layers.Embedding):
 
     With `mask_zero=True`, not the default, `padding_id` is masked; in a row of padding alone, all but the first
     position. `transformer_config`, the configuration of the encoder, is saved with the model for `save_pretrained` and
-    `reinitialize`. The other arguments are those of `keras.layers.Embedding`.
+    `reinitialize`. The other arguments are as for `keras.layers.Embedding`.
 
     >>> embed = Embedding(input_dim=10, output_dim=4)
     >>> hidden = embed(np.array([[2, 3, 0]]))

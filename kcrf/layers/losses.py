@@ -51,7 +51,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         return ops.sum(mean) if is_reduced and tuple(mean.shape) == (0,) else mean  # Keras reduces no empty batch
 
     def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
-        """The losses `(batch,)` for Keras' trainer, which must not be those of forbidden labels."""
+        """The losses `(batch,)` for Keras' trainer. Forbidden labels are an error."""
         return self._checked(y_true, y_pred, highest=_IMPOSSIBLE)
 
     def _checked(self, y_true: TensorLike, y_pred: TensorLike, highest: float = math.inf) -> Any:

@@ -126,7 +126,7 @@ def check_backend(what: Any) -> None:
     """Raises ValueError unless the backend is PyTorch, and ImportError without `transformers`."""
     if backend_name() != "torch":
         raise ValueError(
-            f"{what}: kcrf has no layers for this model, and those of transformers need PyTorch: set "
+            f"{what}: kcrf has no layers for this model, and the layers of transformers need PyTorch: set "
             f"KERAS_BACKEND=torch before Keras is imported. Received: {backend_name()}"
         )
     with needs_extra("transformers", f"{what}: a model without layers in kcrf"):

@@ -202,8 +202,8 @@ class AdaGradTrainer(LinearTrainer):
 class PooledTrainer(LinearTrainer):
     """Trains two linear models on the same batches, one with all features and one without some, and averages them.
 
-    Strong features, such as those of a lexicon, keep the scores of the others low, which are then too weak where the
-    strong ones are missing (Sutton et al., 2006, "Reducing Weight Undertraining in Structured Discriminative
+    Strong features, such as lexicon features, keep the scores of the other features low. Where the strong features are
+    missing, the others are too weak (Sutton et al., 2006, "Reducing Weight Undertraining in Structured Discriminative
     Learning"). The average is a logarithmic opinion pool (Smith and Osborne, 2006, "Using Gazetteers ...").
     """
 

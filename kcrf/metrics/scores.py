@@ -119,8 +119,8 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
         predicted: The predicted spans or tags, as `gold`.
 
     Returns:
-        A dict of the counts `true_entities` (gold), `found_entities` (predicted) and `correct`; of `precision`,
-        `recall` and `f` of all entities (micro average); of `types`, a dict of the same six values by label; and of
+        A dict with the counts `true_entities` (gold), `found_entities` (predicted) and `correct`; the `precision`,
+        `recall` and `f` of all entities (micro average); `types`, a dict of the same six values by label; and
         `macro`, the mean over the types that occur in gold or prediction. A score over no entities is 0.0.
 
     Raises:
@@ -267,8 +267,8 @@ def tagged_word_scores(gold: Pairs, predicted: Pairs, training_words: Iterable[s
         training_words: An iterable of the in-vocabulary words. Defaults to `None`.
 
     Returns:
-        A dict as `segmentation_scores` returns it; of `joint_recall`, `joint_precision` and `joint_f` of words with
-        their classes; and of `types`, the scores of each class as `entity_scores` returns them.
+        A dict as `segmentation_scores` returns it, with `joint_recall`, `joint_precision` and `joint_f` of words with
+        their classes, and with `types`, the scores of each class as `entity_scores` returns them.
 
     Raises:
         TextMismatch: The texts differ. The message names line and column.

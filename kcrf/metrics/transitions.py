@@ -136,7 +136,7 @@ def _nothing_learned(epoch: dict[str, Any]) -> str | None:
 
 
 def _loss_by_paths(epoch: dict[str, Any]) -> str | None:
-    """In words, how far the best paths are worse than the largest emissions; None if they are not."""
+    """Says by how much the best paths are worse than the largest emissions. None if they are not worse."""
     argmax, viterbi = epoch.get("argmax_accuracy"), epoch.get("viterbi_accuracy")
     if argmax is None or viterbi is None or viterbi >= argmax - WORSE:
         return None

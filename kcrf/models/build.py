@@ -231,7 +231,7 @@ class Transformer:
 
     @property
     def initializer(self) -> Tensor:
-        """A new initializer like those of the encoder, for layers on top of it."""
+        """A new initializer as in the encoder, for layers on top of it."""
         return TruncatedNormal(stddev=self.config["initializer_range"])
 
     def _dense(self, inputs: Any, units: int, name: str, activation: Any = None) -> Any:

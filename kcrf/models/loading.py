@@ -125,7 +125,7 @@ def _check_output_matrix(names: Any, stored: Any, arrays: Any, source: Any) -> N
 
 
 def _needed(unused: Any, names: Any, config: dict[str, Any]) -> Any:
-    """The unused arrays that the hidden states depend on; not those of layers that the model lacks."""
+    """The unused arrays that the hidden states depend on, without the arrays of layers that the model lacks."""
     parts = {layer_owner(name) for name in names}
     needed = []
     for name in unused:

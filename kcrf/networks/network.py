@@ -1,4 +1,4 @@
-"""What taggers and classifiers compute with: networks in Keras, linear or in exported files. Needs NumPy only."""
+"""The networks of taggers and classifiers: in Keras, linear or in exported files. Needs NumPy only."""
 
 import math
 from abc import ABC, abstractmethod

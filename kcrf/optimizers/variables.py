@@ -69,7 +69,7 @@ class PathAware(_Mixin):
         return self._settings(paths)
 
     def _settings(self, paths: list[str]) -> list[dict[str, Any]]:
-        """The settings without those of bert4keras' extensions, which change a variable after its step."""
+        """The settings before bert4keras' extensions, which change a variable after its step."""
         return [{"multiplier": 1.0, "decayed": bool(self.weight_decay), "prior": False} for _ in paths]
 
 

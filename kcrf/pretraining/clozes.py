@@ -71,7 +71,7 @@ class Cloze:
         """Puts texts into the pattern.
 
         Args:
-            texts: List of strings; of pairs of strings if the pattern has `{text_b}`.
+            texts: List of strings, or of pairs of strings if the pattern has `{text_b}`.
             maxlen: The maximum number of tokens. Texts are truncated at the end, in a pair the longer text; the pattern
                 is never truncated. Defaults to 128.
 

@@ -29,7 +29,7 @@ class PretrainingFolder:
         self.vocabulary = self.path / VOCABULARY
 
     def check_is_free(self) -> None:
-        """Raises FileExistsError if the folder has other files than those of a process killed before training began."""
+        """Raises FileExistsError if the folder has files, unless a process was killed there before training began."""
         if self.path.exists() and not self.path.is_dir():
             raise FileExistsError(f"{self.path}: needs a folder to write the model into. Received: a file")
         names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()

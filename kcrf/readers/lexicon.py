@@ -24,8 +24,8 @@ _SHIFT = np.uint64(64 - _SLOT_BITS)
 class Lexicon:
     """Counts how often strings of characters are words in a text, and how often they occur in total.
 
-    The features are those of a dictionary (Zhang et al., 2018, "Neural Networks Incorporating Dictionaries for Chinese
-    Word Segmentation"). Encode the counted sentences with `cross_fitted`: the lexicon contains all of their words.
+    It computes dictionary features (Zhang et al., 2018, "Neural Networks Incorporating Dictionaries for Chinese Word
+    Segmentation"). Encode the counted sentences with `cross_fitted`: the lexicon contains all of their words.
 
     >>> from kcrf.corpora import Sentence
     >>> lexicon = Lexicon.of([Sentence("北京人", [(0, 2), (2, 3)]), Sentence("北京城", [(0, 3)])])

@@ -194,14 +194,14 @@ class WordNGrams(NGrams):
 
 
 def _split(features: np.ndarray, lengths: Iterable[int]) -> list[np.ndarray]:
-    """The features of each text, from those of all texts with `REACH` boundaries after each."""
+    """Splits the features of all texts, which have `REACH` boundaries after each text, into the features of each."""
     lengths = list(lengths)
     ends = np.cumsum([length + REACH for length in lengths]).tolist()
     return [features[end - REACH - length : end - REACH] for length, end in zip(lengths, ends, strict=True)]
 
 
 def _word_columns(word: str | None) -> list[int]:
-    """The values of `WORD_COLUMNS` of a word, 0 for prefixes and suffixes as long as the word; of None the context."""
+    """The values of `WORD_COLUMNS` of a word: 0 for affixes as long as the word. None stands for the context."""
     if word is None:
         return [1, 1, 1] + [0] * (len(WORD_COLUMNS) - 3)
     shape, *affixes = word_features(word)

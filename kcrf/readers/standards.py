@@ -23,7 +23,7 @@ class TagsOfStandard(NamedTuple):
 
 
 class StandardsReader(Reader):
-    """Readers that differ in their lexicons: the words of one segmentation standard are not those of another."""
+    """Readers that differ in their lexicons: each segmentation standard has its own words."""
 
     def __init__(self, readers: Mapping[str, Any]) -> None:
         self.readers = dict(readers)
@@ -38,7 +38,7 @@ class StandardsReader(Reader):
         return self.first.vectors
 
     def read(self, texts: Sequence[str], tokens: Tokens = None) -> list[Reading]:
-        """As the first reader: the units of a text are those of every standard."""
+        """As the first reader: all standards have the same units."""
         return self.first.read(texts, tokens)
 
     def read_training(self, sentences: Sequence[Sentence], copies: Copies = None) -> list[Reading]:

@@ -54,7 +54,7 @@ class Reader(ABC):
         """The `Reading` of each text. `tokens` has the `(start, end)` of its tokens, for readers of tokens."""
 
     def read_training(self, sentences: Sequence[Sentence], copies: Copies = None) -> list[Reading]:
-        """The `Reading` of each sentence of the training set, followed by those of its augmented copies."""
+        """The `Reading` of each sentence of the training set, followed by the readings of its augmented copies."""
         sentences = with_copies(sentences, copies)
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 

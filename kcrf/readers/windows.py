@@ -54,7 +54,7 @@ def windows_of_rows(rows: dict[str, Any], bounds: list[tuple[int, int, int, int]
 
 
 def bounds_of_parts(text: str | Sequence[str], limit: int, whole: bool) -> list[tuple[int, int]]:
-    """The bounds of the first `limit` items of a text. If `whole`, those of windows over the others follow."""
+    """The bounds of the first `limit` items of a text. If `whole`, the bounds of windows over the others follow."""
     overlap = min(OVERLAP, limit // 4)
     rest = limit - overlap  # where the windows over the others begin
     parts = windows(text[rest:], limit, overlap) if whole and len(text) > limit else []

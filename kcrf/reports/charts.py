@@ -79,7 +79,7 @@ def curves(rows: Sequence[Mapping[str, float]]) -> str:
 def heat_map(
     title: str, matrix: ArrayLike, labels: Sequence[str], allowed: ArrayLike | None = None, limit: float | None = None
 ) -> str:
-    """Draws a transition matrix, from the tag of the row to that of the column: warm above 0, cold below.
+    """Draws a transition matrix, from the tag of the row to the tag of the column: warm above 0, cold below.
 
     Illegal cells are crossed out, and framed if they score above a legal one in the same row. Cells have their score as
     a tooltip, and written into them where there is room. Labels wider than a cell are turned by 90 degrees.

@@ -33,7 +33,7 @@ class Mistake:
 
 
 def frequent_mistakes(sentences: Iterable[Mapping[str, Any]]) -> list[Mistake]:
-    """Collects mistakes, the most frequent first; of equally frequent ones, that with the largest confidence first.
+    """Collects mistakes: the most frequent first and, among equally frequent ones, the most confident first.
 
     Spans of gold and prediction that differ and overlap, directly or through others, are one mistake.
 

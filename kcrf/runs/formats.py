@@ -58,8 +58,8 @@ def transitions_text(scheme: TagScheme, epochs: Any) -> str:
 
 
 def read_transitions(path: Path) -> tuple[list[str], np.ndarray | None, dict[str | None, list[tuple[int, np.ndarray]]]]:
-    """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and lists of `(epoch, matrix)`. These
-    lists are a dict by segmentation standard; under None that of a model of one standard."""
+    """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and a dict from the segmentation
+    standard, or None for a model of one standard, to a list of `(epoch, matrix)`."""
     content = _read_json(path)
     labels = [str(label) for label in content["labels"]]
     scheme = TagScheme.from_config(content["scheme"]) if content.get("scheme") else None
@@ -109,10 +109,10 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
     """Reads the predictions of a run, a list of dicts.
 
     For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
-    and the segmentation `standard` (or None); of a cross-validated run also the number of entities `expected`, the
-    numbers of `unseen` features and of all, and the probabilities `likely` of the gold entities. For a classifier, a
-    dict has `text`, `text_b` (or None), the labels `gold` and `found`, and `probabilities` by label. For regression,
-    `gold` and `found` are numbers, and `probabilities` is empty.
+    and the segmentation `standard` (or None). Cross-validation adds the number of entities `expected`, the numbers of
+    `unseen` features and of all, and the probabilities `likely` of the gold entities. For a classifier, a dict has
+    `text`, `text_b` (or None), the labels `gold` and `found`, and `probabilities` by label. For regression, `gold` and
+    `found` are numbers, and `probabilities` is empty.
     """
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 

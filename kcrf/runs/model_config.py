@@ -40,9 +40,9 @@ class ModelConfig:
             words are the tokens.
         min_probability: Return every entity with at least this posterior probability, instead of the entities on the
             best path. Lower values (0.2 to 0.4) favor recall and often raise a low F1; higher values favor precision.
-        pool: The text vector that is classified: that of the first token, [CLS] (first); the output of BERT's pooler,
-            the dense layer on [CLS] that it was pretrained with; the mean or the maximum over the text; or (cnn)
-            convolutions over the first token of all layers. mean or max without --bert.
+        pool: The text vector that is classified: the vector of the first token, [CLS] (first); the output of BERT's
+            pooler, the dense layer on [CLS] that it was pretrained with; the mean or the maximum over the text; or
+            (cnn) convolutions over the first token of all layers. mean or max without --bert.
         width: Size of the encoder's hidden vectors. Use 128 for small datasets, 256 from 2,500 sentences on. On a BERT,
             it has an effect with --encoder bilstm alone.
         depth: Layers of the encoder. On a BERT, it has an effect with --encoder bilstm alone.

@@ -44,7 +44,7 @@ class RunRecord:
 
     @property
     def score(self) -> float | None:
-        """That score of `part`, or None."""
+        """The score `metric` of `part`, or None."""
         return self.scores[self.part].get(self.metric) if self.scores and self.part else None
 
     @property

@@ -43,7 +43,7 @@ class RunConfig:
     training: TrainingConfig
     stages: Stages  # that take part
     facts: DataFacts
-    temperature: Any = 1.0  # by which scores are divided for probabilities; of several standards, a dict
+    temperature: Any = 1.0  # divides the scores for probabilities; a dict if there are several standards
 
     def of_standard(self, standard: str) -> "RunConfig":
         """The configuration of the model of one of the segmentation standards."""

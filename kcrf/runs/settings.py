@@ -159,7 +159,7 @@ class Settings(_Flat):
 
 
 def _with(part: Any, values: dict[str, Any]) -> Any:
-    """A part with those of the flat values that belong to it."""
+    """Sets those flat values that belong to a part. Returns the part."""
     return replace(part, **{s.name: plain(values[s.name]) for s in fields(part) if s.name in values})
 
 

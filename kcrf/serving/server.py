@@ -117,7 +117,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _without_sigterm():
-    """Uvicorn sends itself SIGTERM again when it has stopped, which would make the exit status that of a failure."""
+    """Ignores the SIGTERM that Uvicorn sends itself when it has stopped: the exit status would report a failure."""
     before = signal.signal(signal.SIGTERM, lambda *arguments: None)
     try:
         yield

@@ -86,8 +86,8 @@ class Estimate:
 class HeldOut:
     """Predictions for the held-out texts of a run: their probabilities, whether each is right, and the texts.
 
-    A cross-validated run also has, for each text, the `numbers` of expected and of real entities, and in `unseen` the
-    numbers of unseen and of all features.
+    A cross-validated run also has `numbers`, the expected and the real number of entities of each text, and `unseen`,
+    the total numbers of unseen features and of all features.
     """
 
     probabilities: np.ndarray
@@ -105,7 +105,7 @@ class HeldOut:
 
     @property
     def ratio(self) -> tuple[float, float]:
-        """By what the expected number of entities is multiplied, for it is too low or too high, and the deviation."""
+        """The factor that corrects the expected number of entities, and the standard deviation of this factor."""
         if not self.numbers.any():
             return 1.0, 0.0
         expected, real = self.numbers.sum(axis=0).tolist()

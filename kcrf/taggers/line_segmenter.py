@@ -101,7 +101,7 @@ def _inside_runs(joined):
 
 
 def _windows(parts, firsts, lengths):
-    """The windows of parts, `(windows, 4)`: their first and last positions, half-open, and those that they keep."""
+    """The windows of parts, `(windows, 4)`: the start and end of each, then the start and end of what it keeps."""
     bounds = np.stack([firsts, firsts + lengths] * 2, axis=1)
     long = np.flatnonzero(lengths > BUCKETS[-1]).tolist()
     if not long:

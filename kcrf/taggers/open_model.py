@@ -21,12 +21,12 @@ RunPath = str | PathLike[str] | Run
 
 
 def built_in_segmenter(with_labels: bool = False) -> Path:
-    """The path of the built-in word segmenter, a linear model; `with_labels` of the one with word classes."""
+    """The path of the built-in word segmenter, a linear model, or with `with_labels` of the one with word classes."""
     return _BUILT_IN / ("tagged.npz" if with_labels else "model.npz")
 
 
 def open_run(run: RunPath) -> Run:
-    """The `RunFolder` or the exported file at a path, both of which have `read_config`; or itself if it is open."""
+    """Opens the `RunFolder` or the exported file at a path. Both have `read_config`. An open one is returned as is."""
     if isinstance(run, Run):
         return run
     return open_exported(run) if is_exported(run) else RunFolder(run)

@@ -60,7 +60,7 @@ class Part:
 
     @property
     def source(self) -> str | list[str]:
-        """What spans are counted in: the text, or the tokens."""
+        """The sequence that spans index: the text, or the tokens."""
         return [self.text[start:end] for start, end in self.tokens] if self.is_tokens else self.text
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ def part_of(item: Any) -> Part:
 
 
 def source_of(text: Any, parts: Sequence[Part]) -> str | list[str]:
-    """What the spans of a text are counted in: the text, or its tokens."""
+    """The sequence that the spans of a text index: the text, or its tokens."""
     return text if isinstance(text, str) else parts[0].source
 
 

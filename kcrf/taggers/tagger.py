@@ -114,7 +114,7 @@ class Tagger(ABC, Generic[Result]):
         )
 
     def _facts(self) -> dict[str, Any]:
-        """What the model is, and its score, for people."""
+        """Describes the model and its score for people."""
         from kcrf.reports.tables import SETS, TITLES
 
         labels = ", ".join(self.labels[:_MOST_LABELS]) + ", …" * (len(self.labels) > _MOST_LABELS)

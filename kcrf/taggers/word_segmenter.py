@@ -94,8 +94,8 @@ class WordSegmenter(SpanTagger):
                 given these words. Defaults to no words.
 
         Returns:
-            A list of strings. `predict` also returns places, classes and probabilities. A word of which the tokenizer
-            of a BERT leaves nothing, such as a control character, has the class "?".
+            A list of strings. `predict` also returns places, classes and probabilities. If the tokenizer of a BERT
+            removes a whole word, such as a control character, the word has the class "?".
         """
         given = [] if spans is None else list(spans)
         return self.segment_batch([text], spans=[given] if given else None)[0]

@@ -116,7 +116,7 @@ class TagScheme:
     def decode(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
         """Converts tags to spans. Illegal sequences are accepted, as in conlleval.
 
-        A word begins at s, at b and after s or e, so words cover the sentence. Its class is that of its first tag. An
+        A word begins at s, at b and after s or e, so words cover the sentence. Its first tag gives its class. An
         entity begins at B or S, and at an I or E that does not continue an entity of its own type. A negative tag is
         outside; words and tokens with a negative first tag are left out.
         """
@@ -161,7 +161,7 @@ class TagScheme:
         return violations
 
     def repair(self, tags: Iterable[int]) -> list[int]:
-        """Converts tags to legal tags of the same spans, those of `decode`. Legal sequences do not change.
+        """Converts tags to legal tags of the spans that `decode` finds. Legal sequences do not change.
 
         >>> scheme = bio(["PER"])
         >>> [scheme.labels[tag] for tag in scheme.repair([2, 2, 0, 2])]  # I-PER I-PER O I-PER, as IOB1 writes it
@@ -315,7 +315,7 @@ def check_tags(
         sentences: One sequence of ints per sentence. Negative ones are unknown: their transitions are not checked.
         scheme: The `TagScheme` that they should follow.
         lengths: The number of characters of each sentence. Defaults to `None`: not checked.
-        repair: Whether to repair sentences that break the scheme, such as those of IOB1 files, with `TagScheme.repair`.
+        repair: Whether to repair sentences that break the scheme, such as tags of IOB1 files, with `TagScheme.repair`.
             Defaults to `False`.
 
     Returns:

@@ -66,7 +66,7 @@ class TokenTagging(Task):
 
 
 def classes_of(user: Any, parts: Mapping[str, Items], noun: str) -> tuple[str, ...]:
-    """As `types_of`; notes that the classes look like the tags of entities, if they do."""
+    """The classes, as `types_of` finds types. Prints a note if they look like the tags of entities."""
     types = types_of(user, parts, noun, "wrong")
     if all(map(ENTITY_TAG.fullmatch, types)) and types != ("O",):
         shown = ", ".join(types[:3])

@@ -27,7 +27,7 @@ def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> 
 
     Args:
         settings, items: As for `train_tagger`: `Settings`, and labeled data.
-        draws: The number of draws, at least 2, of which each scores on as large a part. Defaults to 3.
+        draws: The number of draws, at least 2. Each draw scores on `1 / draws` of the sentences. Defaults to 3.
     """
     count, part = len(items), -(-len(items) // draws)
     sizes = [size for size in ((count - part) >> shift for shift in reversed(range(_PARTS))) if size >= _FEWEST]

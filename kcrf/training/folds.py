@@ -49,7 +49,7 @@ class FoldsTagger:
         return self.score(items, self.predictions(items, with_probabilities=False))
 
     def calibrate(self, items: Sequence[Sentence]) -> float:
-        """Sets the temperature with which as many predictions are right as the sum of their probabilities; 1 for a few.
+        """Sets the temperature so that the probabilities add up to the number of right predictions; 1 for a few.
 
         The most likely temperature of the tags depends on tags outside of entities, and is wrong for entities.
         """

@@ -1,4 +1,4 @@
-"""What a sentence says about the predictions of an old model, and new types in these predictions. Needs NumPy only."""
+"""Constrains the predictions of an old model by labels, and adds new types to them. Needs NumPy only."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
