@@ -29,7 +29,7 @@ from kcrf.tasks.task import as_sentence
 
 
 def alter_example(example: Example, name: str, share: float, synonyms: Synonyms, random: Generator) -> Example:
-    """A copy of an `Example` with an altered text; for a pair, one of the two texts is altered."""
+    """A copy of an `Example` with an altered text. In a pair, one of the two texts is altered."""
     field = "text" if example.text_b is None or random.random() < 0.5 else "text_b"
     pieces, tail = pieces_of(getattr(example, field))
     groups = group_words(pieces, synonyms.__contains__, synonyms.longest)

@@ -34,8 +34,8 @@ def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier
     Args:
         model: The same model, built by kcrf. If the file does not fit it, it keeps its weights.
         path: An HDF5 file ("best_model.h5"), or the prefix of TensorFlow's files ("best_model.weights").
-        lr_multiplier: What the script gave its `ConditionalRandomField`, 1 if nothing. Required with such a layer: the
-            file stores the transitions divided by it. The layer here may have another one.
+        lr_multiplier: The `lr_multiplier` of the script's `ConditionalRandomField`, 1 by default. Required with such a
+            layer: the file stores the transitions divided by it. The layer here may have another one.
     """
     stored = read_layers(Path(path))
     wrapped = [layer.name for layer in model._flatten_layers() if isinstance(layer, SetLearningRate)]

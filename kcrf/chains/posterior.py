@@ -87,7 +87,7 @@ class Posterior:
         flat = np.concatenate(tags)
         begin = self.marginals[sentences, self.order[sentences, first], flat[ends - lengths]]  # (spans,)
 
-        after = np.flatnonzero(offset)  # what has a tag of its span before it
+        after = np.flatnonzero(offset)  # positions after the first one of their span
         scores = self.log_conditionals(sentences[span[after]], first[span[after]] + offset[after], flat[after - 1])
         inside = np.zeros(len(sentences))
         np.add.at(inside, span[after], scores[np.arange(len(after)), flat[after]])
@@ -150,7 +150,7 @@ def roles_of(scheme: TagScheme) -> tuple[np.ndarray, np.ndarray]:
 def best_sequences(posterior: Posterior, k: int, scheme: TagScheme | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The k most probable tag sequences `(batch, k, time)`, -1 where masked, and log probabilities, -inf if none.
 
-    Given all scores, the tags are a Markov chain, whose k best paths these are.
+    Given all scores, the tags are a Markov chain. These are its k best paths.
     """
     batch, time, size = posterior.marginals.shape
     starts, moves, ends = _forbidden(scheme, size)

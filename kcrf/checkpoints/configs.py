@@ -31,7 +31,7 @@ class Family:
     relative: bool = False  # fixed relative positions instead of trained absolute ones
     counts_tokens: bool = False  # positions count the tokens that are not padding, from the id of padding on
     heads: tuple[str, ...] = ("with_pool", "with_nsp", "with_mlm")
-    head_activation: str | None = None  # of `with_mlm`; None: the one of the layers
+    head_activation: str | None = None  # of `with_mlm`; None: as in the layers
 
 
 FAMILIES = {

@@ -161,7 +161,7 @@ def _interrupted_run(run_dir: str) -> tuple[Any, Sources]:
 
 
 def _read_parts(settings: Any, sources: Sources) -> Any:
-    """The training, validation and test set, or None without a file. Several standards have dicts of sets."""
+    """The training, validation and test set, or None where there is none. Several standards have dicts of sets."""
     parts = [sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")]
     if not isinstance(sources["train"], dict):
         _note_training_texts(settings.task, parts[0], dict(zip(("valid", "test"), parts[1:], strict=True)))

@@ -22,7 +22,7 @@ _MOST_EXCHANGED, _MOST_CLASSES = 20, 100  # a column with more different tags ma
 _TOKEN_NAMES = {"token", "tokens", "word", "words", "form"}
 _TAG_NAMES = {"tag", "tags", "pos", "upos", "xpos", "label", "labels", "class"}
 _MOST_COMMENTS = 20  # lines at the begin of a sentence
-_LONGEST_WORD = 8  # Chinese characters; what is longer is a sentence
+_LONGEST_WORD = 8  # Chinese characters; a longer string is a sentence
 
 
 class Row(NamedTuple):

@@ -308,7 +308,7 @@ def _sentences(sentences: Sequence[Rows], entities: Iterable[Any], unknown: Iter
 
 
 def _are_characters(tokens: Sequence[str]) -> bool:
-    """Whether nearly all words are one character: of Chinese and Japanese ones nearly all, of others most.
+    """Whether nearly all words are one character. Beside Chinese or Japanese words, half of the others suffice.
 
     Punctuation does not count: in a file of characters, …… may be one token.
     """

@@ -42,7 +42,7 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     texts of an export that are not labeled are skipped; a note on standard error counts both.
 
     Args:
-        path: A UTF-8 file, or a folder with `.ann` files of brat, each line of whose texts is a sentence.
+        path: A UTF-8 file, or a folder with `.ann` files of brat. Each line of their texts is a sentence.
         column: As for `kcrf.corpora.read_conll`.
         repair: Whether to repair files. For CoNLL, see `kcrf.corpora.read_conll`. For JSON, the longer of two
             overlapping entities is kept, or the first of two with the same length, and a note on standard error counts

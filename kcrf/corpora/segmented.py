@@ -28,7 +28,7 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
             今天. Defaults to False: a file with word classes is an error.
 
     Returns:
-        A list of words for each line, empty for a blank line; for CoNLL-U a list for each sentence. Identifiers that
+        A list of words for each line, empty for a blank line, or for each sentence of CoNLL-U. Identifiers that
         begin all lines, as in the People's Daily corpus, are removed, and a note on standard error says so.
 
     Raises:

@@ -98,7 +98,7 @@ def sample(
 
 
 def _shares(sizes: Mapping[Any, int], count: int) -> dict[Any, int]:
-    """The number of items to draw for each label, of `sizes`, `count` in all. The largest remainders are rounded up. A
+    """Distributes `count` items over the labels in proportion to `sizes`. The largest remainders are rounded up. A
     label that would get none takes one from the label with the most.
     """
     total = sum(sizes.values())

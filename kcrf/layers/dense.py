@@ -58,7 +58,7 @@ class MixoutDense(Dense):
 
         kernel = (mask * kernel + (1 - mask) * prior - mixout * prior) / (1 - mixout),    mask ~ Bernoulli(1 - mixout)
 
-    The prior is not trained: the initial kernel, or the one of the loaded checkpoint. Source: Lee, Cho, Kang 2020,
+    The prior is the kernel at first, or from the loaded checkpoint. It is not trained. Source: Lee, Cho, Kang 2020,
     https://arxiv.org/abs/1909.11299.
     """
 

@@ -86,7 +86,7 @@ class LayerWithMultiplier(DirectCalls, Layer):
 class SetLearningRate(Wrapper):
     """Multiplies the learning rate of a layer by `multiplier`, a positive number, below 1 for slower.
 
-    The trainable weights of the layer are stored divided by it, which is what a weight file and a regularizer see.
+    The trainable weights of the layer are stored divided by it, also in a weight file and for a regularizer.
     Mask, training mode and other state work as without the wrapper; a built layer keeps its outputs. Not for layers
     with an `lr_multiplier` of their own. Source: Su Jianlin, kexue.fm/archives/6418, which scales the gradient, too.
 

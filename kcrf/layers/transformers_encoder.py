@@ -30,7 +30,7 @@ class TransformersEncoder(keras.layers.Layer):
         config: Folder or name of a model, as `AutoModel.from_pretrained` takes it; or a dict with the entries of a
             `config.json`, for random weights.
         checkpoint: Folder of the weights if `config` is a dict. Defaults to `None`.
-        pad_token_id: The padding token, which is masked. Defaults to the one of the configuration.
+        pad_token_id: The padding token, which is masked. Defaults to `pad_token_id` of the configuration.
         layers: Use only this many layers, from the lowest up. Defaults to all.
         skip_top_layers: Number of top layers that are freshly initialized instead of loaded. Defaults to 0.
         output_layers: The layers whose hidden states are returned, in a list. Defaults to `None`: the last hidden

@@ -347,7 +347,7 @@ class Transformer:
         return outputs
 
     def apply_pooler(self, x: TensorLike) -> Tensor:
-        """The output of the pooler for a hidden state, `(batch, hidden_size)`; with NSP probabilities `(batch, 2)`."""
+        """The output of the pooler, `(batch, hidden_size)`, or with `with_nsp` the NSP probabilities, `(batch, 2)`."""
         config = self.config
         x = self.apply(FirstToken, x, "Pooler")
         x = self._dense(x, config["hidden_size"], "Pooler-Dense", _head_activation("tanh", config["with_pool"]))

@@ -63,7 +63,7 @@ class LinearTaggingNetwork(PosteriorNetwork, TrainedNetwork):
     def expected_counts(self, scores: Scores, constraints: TagScheme | None, temperature: float) -> Counts:
         after = np.exp(scores.onward - scores.onward.max(axis=-1, keepdims=True))  # (rows, time, tags)
         moves = np.exp(self._transitions - self._transitions.max(axis=1, keepdims=True))  # (tags, tags)
-        totals = np.einsum("ij,btj->bti", moves, after[:, 1:])  # of what may follow each tag, (rows, time - 1, tags)
+        totals = np.einsum("ij,btj->bti", moves, after[:, 1:])  # sums over the next tags, (rows, time - 1, tags)
         before = scores.marginals[:, :-1] * scores.marginals[:, 1:].any(axis=-1, keepdims=True)
         before = np.divide(before, totals, out=np.zeros_like(totals), where=before > 0)
         return scores.marginals, moves * np.einsum("bti,btj->bij", before, after[:, 1:])

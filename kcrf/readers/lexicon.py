@@ -61,7 +61,7 @@ class Lexicon:
         return Lexicon(self.words + additions, self.strings + additions)
 
     def encode(self, text: str) -> np.ndarray:
-        """The features of each character: for each length, of the strings that begin there and that end there.
+        """Two features for each character and length: of the string that begins there, and of the one that ends there.
 
         Returns `(characters, width)` int32 below `size`, 0 if the string is not a word.
         """

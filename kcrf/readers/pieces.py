@@ -222,7 +222,7 @@ class PieceReader(EncoderReader):
 
 
 def lowest_layers(where: object, config: dict[str, Any], layers: int | None) -> dict[str, Any]:
-    """The configuration of an encoder with fewer layers; with `None`, with all of them."""
+    """The configuration of an encoder with its lowest `layers` layers, or all layers if `layers` is None."""
     existing = config.get("num_hidden_layers")
     if layers is not None and not (existing and layers <= existing):
         raise ValueError(f"{where}: has {existing} layers. Received: bert_layers={layers}")

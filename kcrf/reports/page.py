@@ -67,7 +67,7 @@ def _card(name: str, run: RunRecord) -> dict[str, Any]:
 
 
 def _command(run: RunRecord) -> str:
-    """The command that trains such a run; for a run from a script, its settings."""
+    """The command that trains such a run, or the settings of a run from a script."""
     if not run.sources.get("train"):
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in run.said.items())})"
     words = ["kcrf train"]

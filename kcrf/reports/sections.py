@@ -177,7 +177,7 @@ def _seeds(runs: Runs) -> Content | None:
 
 
 def _confusion(run: RunRecord) -> Content | None:
-    """The confusion matrix; for regression, predictions plotted against gold."""
+    """The confusion matrix, or for regression a plot of predictions against gold."""
     if not run.predictions:
         return None
     if _has_numbers(run):
@@ -323,7 +323,7 @@ def _context(text: str, start: int, end: int) -> tuple[str, str, str]:
 
 
 def _wrong_texts(run: RunRecord, predictions: list[dict[str, Any]]) -> Content:
-    """The most confident mistakes of a classifier; for regression, the largest errors."""
+    """The most confident mistakes of a classifier, or the largest errors of a regression."""
     if _has_numbers(run):
         wrong = sorted(predictions, key=lambda row: -abs(row["gold"] - row["found"]))[:MOST_WRONG_TEXTS]
         intro, head = f"The {len(wrong)} texts with the largest errors{_of_part(run)}.", "error"

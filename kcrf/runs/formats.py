@@ -183,7 +183,7 @@ def read_scores(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def in_words(error: Exception) -> str:
-    """The message of an exception; for a `KeyError`, a sentence instead of the bare key."""
+    """The message of an exception. A `KeyError` gets a sentence instead of the bare key."""
     return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 

@@ -104,7 +104,7 @@ class ServedModel:
 
 
 def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedModel]:
-    """The `ServedModel` of each run folder or exported file, a dict; for a run of several standards one for each.
+    """A dict with a `ServedModel` for each run folder or exported file, or for each standard of a run of several.
 
     The networks are loaded later, in the process that answers: when the application starts or, where the ASGI server
     starts no lifespan, at the first request. So an application may be built before its server forks.

@@ -20,7 +20,7 @@ class Span:
     """A word, an entity or a token, with its place in the text.
 
     Attributes:
-        start, end: The span `[start, end)`, in characters of the text; in tokens if the text was a list of tokens.
+        start, end: The span `[start, end)`, in characters of the text, or in tokens if the text was a list of tokens.
         text: The text of the span.
         label: The entity type, or the class of the word or token. Defaults to "": words without classes.
         probability: The posterior probability that exactly this span has this label. Defaults to None: not computed, as

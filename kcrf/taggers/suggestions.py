@@ -106,7 +106,7 @@ def label_uncertainties(strategy: str, probabilities: np.ndarray) -> np.ndarray:
 
 
 def sums_of(values: np.ndarray, counts: Sequence[int]) -> np.ndarray:
-    """The sums of the first so many values, of the next so many, and so on.
+    """Sums groups of consecutive values. `counts` has the number of values in each group.
 
     >>> sums_of(np.array([1.0, 2.0, 3.0]), [2, 0, 1]).tolist()
     [3.0, 0.0, 3.0]

@@ -79,7 +79,7 @@ class TextClassifier(Tagger[Classification]):
         """Classifies several texts.
 
         Args:
-            texts: Iterable of strings; for pairs, of tuples of two strings. A text longer than the `max_length` of the
+            texts: Iterable of strings, or of pairs, tuples of two strings. A text longer than the `max_length` of the
                 run is read in windows, whose probabilities are averaged, weighted by length. Pairs are truncated.
             batch_size: Number of texts per batch. Defaults to 64.
             on_batch: Called after each batch with the number of its texts.

@@ -51,7 +51,7 @@ class SettingError(ValueError):
 
 
 class MismatchError(ValueError):
-    """The texts of predictions differ from the gold texts; in a file, `line` counts from 1."""
+    """The texts of predictions differ from the gold texts. For a file, `line` is counted from 1."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)

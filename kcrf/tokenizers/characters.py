@@ -85,9 +85,9 @@ class CharacterClasses:
 
 
 class WordStarts(NamedTuple):
-    """The words of an array of characters: the positions of the characters that words are made of; for each word, the
-    index there of its first character; and for each character, whether it is a part of a longer word.
-    """
+    """The words of an array of characters. `kept` has the positions of the characters that words are made of. `starts`
+    has the index in `kept` of the first character of each word. `in_word` tells which of `kept` are parts of words
+    rather than words of one character."""
 
     kept: np.ndarray
     starts: np.ndarray

@@ -13,7 +13,7 @@ from kcrf.tasks import task_of
 from kcrf.training.train import train_tagger
 
 _PARTS, _FEWEST = 4, 10  # sizes, each half of the next one; sentences of the smallest part
-_TESTS = 500  # sentences that score the models of a smaller part at most, if these are more than one of the draws
+_TESTS = 500  # models of a smaller part are scored on up to so many sentences, if a draw holds out fewer
 
 
 def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> LearningCurve:
@@ -27,7 +27,7 @@ def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> 
 
     Args:
         settings, items: As for `train_tagger`: `Settings`, and labeled data.
-        draws: The number of draws, at least 2. Each draw scores on `1 / draws` of the sentences. Defaults to 3.
+        draws: The number of draws, at least 2. Each holds out `1 / draws` of the sentences. Defaults to 3.
     """
     count, part = len(items), -(-len(items) // draws)
     sizes = [size for size in ((count - part) >> shift for shift in reversed(range(_PARTS))) if size >= _FEWEST]

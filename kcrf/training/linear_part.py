@@ -48,7 +48,7 @@ class LinearPart:
             for layer, added in ((emissions, None), (ngrams, model.scores), (crf, model.transitions)):
                 for variable in layer.weights:
                     value = (1 - weight) * ops.convert_to_numpy(variable)
-                    if added is not None:  # of what is stored divided by the multiplier of its layer
+                    if added is not None:  # layers store their weights divided by the multiplier
                         value += weight / layer.multiplier * added
                     variable.assign(value.astype("float32"))
 
