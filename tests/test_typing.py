@@ -11,7 +11,7 @@ import pytest
 BACKENDS = ["jax"]
 ROOT = Path(__file__).parents[1]
 HINTED = [
-    *("augmentation", "checkpoints", "corpora", "crf", "distillation", "export"),
+    *("augmentation", "checkpoints", "corpora", "crf", "export"),
     *("layers", "metrics", "models", "monitor", "optimizers", "pretraining", "reports", "runs", "serving"),
     *("taggers", "tags", "tokenizers", "training"),
 ]

@@ -26,7 +26,7 @@ from kcrf.readers import CharacterNGrams, CharacterReader, PieceReader, Vocabula
 from kcrf.runs import Settings
 from kcrf.taggers import EntityRecognizer, Span, WordSegmenter, load_tagger
 from kcrf.taggers.constraints import SpanConstraints
-from kcrf.taggers.decoder import Decoder
+from kcrf.taggers.decoder import Decoder, ignore
 from kcrf.taggers.spans import part_of
 from kcrf.tags import bio, bioes, bmes
 from kcrf.tasks.task import tagged_windows
@@ -475,8 +475,8 @@ def test_constraints_leave_no_illegal_tags_in_text_cut_anywhere(scheme, tmp_path
     settings = Settings(**{**TINY, "epochs": 2}, scheme=scheme, constraints=True)
     tagger, _ = train_tagger(settings, [long, *DATA["train"]], DATA["valid"], out=tmp_path / "run")
     assert 0 < float((tmp_path / "run" / "log.csv").read_text().splitlines()[-1].split(",")[1]) < 1e4
-    readings = tagger.reader.read([long.text])
-    for windows, _, paths in tagger._decode([long.text], readings, 8, lambda characters: None, [None]):
+    decoder = tagger.decoder
+    for windows, _, paths in decoder._decode(decoder._read([part_of(long.text)]), 8, ignore):
         for (_, window), path in zip(windows, paths):
             assert tagger.scheme.violations(path[window.positions].tolist()) == []
 

@@ -86,7 +86,7 @@ def test_with_vectors_the_types_of_names_are_found_that_training_lacks(vectors, 
         train_tagger(Settings(**settings, vectors=path), *parts, out=tmp_path / str(bool(path)))[1]["test"]["f"]
         for path in (None, str(vectors))
     )
-    assert without < 0.7 and with_vectors > 0.9, (without, with_vectors)
+    assert without < 0.7 and with_vectors > 0.8, (without, with_vectors)
 
 
 @pytest.fixture(scope="module")

@@ -233,7 +233,7 @@ def test_the_command_line(tmp_path, capsys):
     error = capsys.readouterr().err
     assert "round 2 of 2" in error and "entities are estimated" in error
     config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
-    assert config["run"]["data"]["incomplete"] is True
+    assert config["settings"]["incomplete"] is True
     with pytest.raises(SettingError, match="`incomplete` has no effect with `extend`"):
         Settings(task="ner", incomplete=True, extend=str(tmp_path / "run"))
 
