@@ -313,11 +313,16 @@ def cheapest_run(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CLAIMS if cheapest_run(name)])
 def test_a_stored_run_of_each_claim_is_reproduced(name, shared_data, tmp_path):
+    """Versions draw other dropout masks from a seed, so a run is compared with the spread of the stored seeds."""
     run = cheapest_run(name)
-    measures = CLAIMS[name].measure(run, small_context(shared_data, tmp_path))
-    stored = Results.of(CLAIMS[name]).measures()[run.key]
-    assert measures["score"] == pytest.approx(stored["score"], abs=0.005), f"{name}: {run.key}"
-    assert measures["losses"] == pytest.approx(stored["losses"], rel=0.02)
+    again = CLAIMS[name].measure(run, small_context(shared_data, tmp_path))
+    every = Results.of(CLAIMS[name]).measures()
+    stored = every[run.key]
+    seeds = [every[key] for key in every if key.rpartition(", seed ")[0] == run.key.rpartition(", seed ")[0]]
+    for measure, least in (("score", 0.005), ("losses", 0.02 * stored["losses"][-1])):
+        found, kept, *spread = (np.ravel(one[measure])[-1] for one in (again, stored, *seeds))  # the last loss
+        allowed = max(least, 4 * np.std(spread, ddof=1))
+        assert abs(found - kept) <= allowed, f"{name}: {run.key}: {measure} {found}, stored {kept}"
 
 
 def imported_names(path):
