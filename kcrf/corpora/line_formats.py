@@ -342,18 +342,19 @@ _MOST_TYPES = 100
 
 def _types_alone(source: Source) -> Columns | None:
     """Two columns whose tags are O, most of them, and types without B- and I-, as in Few-NERD."""
-    if source.task != "ner" or is_conllu(source.lines) or not any(re.search(r"[ \t]O$", x) for x in source.lines):
+    if source.task != "ner" or is_conllu(source.lines):
+        return None
+    last = {line.rsplit(None, 1)[-1] for line in source.lines if line.strip() and not line.startswith("#")}
+    types = last - {"O"}
+    if types == last or any(map(ENTITY_TAG.fullmatch, types)):  # nearly all files: they need not be split for this
         return None
     columns = split_columns(source.path, source.lines)
     tags = [cells[-1] for cells in columns.rows]
     types = {*tags} - {"O"}
     are_types = all(_TYPE.fullmatch(tag) and not ENTITY_TAG.fullmatch(tag) for tag in types)
     is_table = columns.width == columns.token + 2 and all(len(cells) == columns.width for cells in columns.rows)
-    return (
-        columns
-        if is_table and 0 < len(types) <= _MOST_TYPES and are_types and tags.count("O") * 2 >= len(tags)
-        else None
-    )
+    is_found = is_table and 0 < len(types) <= _MOST_TYPES and are_types and tags.count("O") * 2 >= len(tags)
+    return columns if is_found else None
 
 
 @_lines("columns of types", ("ner",), _types_alone)
@@ -362,8 +363,8 @@ def _read_types(source: Source) -> list[Item]:
     note(source.path, "tags without B- and I-: tokens of one type in a row are one entity", 1)
     items: list[Item] = []
     for rows in columns.sentences:
-        tags = [tag if (tag := row.cells[-1]) == "O" else f"I-{tag}" for row in rows]
-        items.append(Tagged(rows[0].number, [row.cells[columns.token] for row in rows], list(tags)))
+        tags: list[str | None] = ["O" if row.cells[-1] == "O" else f"I-{row.cells[-1]}" for row in rows]
+        items.append(Tagged(rows[0].number, [row.cells[columns.token] for row in rows], tags))
     return items
 
 
