@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +83,11 @@ class LearningCurve:
     count: int  # of all labeled sentences
     sizes: list[int]
     scores: np.ndarray  # (draws, sizes)
-    law: PowerLaw
+
+    @cached_property
+    def law(self) -> PowerLaw:
+        """The power law of the scores."""
+        return PowerLaw(self.sizes, self.scores)
 
     def next_goal(self) -> float:
         """The next round score."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
+from kcrf.metrics.learning_curves import LearningCurve
 from kcrf.progress_bars import bar, quiet
 from kcrf.runs import Settings
 from kcrf.tasks import task_of
@@ -47,7 +47,7 @@ def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> 
     if learned.sum() < 2:
         raise ValueError(f"a learning curve needs models that find something. Received: scores of {scores.tolist()}")
     sizes, scores = np.compress(learned, sizes).tolist(), scores[:, learned]
-    return LearningCurve(metric, count, sizes, scores, PowerLaw(sizes, scores))
+    return LearningCurve(metric, count, sizes, scores)
 
 
 def score_of(settings: Settings, train: list[Any], test: list[Any]) -> tuple[str, float]:

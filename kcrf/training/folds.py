@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.corpora import Sentence
-from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
+from kcrf.metrics.learning_curves import LearningCurve
 from kcrf.runs import RunWriter
 from kcrf.taggers.coverage import probabilities_of_gold
 from kcrf.taggers.decoder import parts_of_sentences
@@ -96,21 +96,17 @@ def train_folds(plan: RunPlan) -> FoldsTagger:
 
     def trained(chosen: set[int]) -> tuple[Any, float]:
         """The tagger that has learned the chosen sentences, and its score on the others."""
-        rows = {
-            is_chosen: [x for i, x in enumerate(items) if (i in chosen) == is_chosen] for is_chosen in (True, False)
-        }
-        parts = {"train": rows[True], "valid": rows[False]}
+        others = [item for number, item in enumerate(items) if number not in chosen]
+        parts = {"train": [items[number] for number in sorted(chosen)], "valid": others}
         own = plan_run(user, replace(plan.data, parts=parts, copies=None), table=STAGES)
         tagger = linear.linear_tagger(own, linear.train_linear_models(own, own.windows))
-        return tagger, tagger.scores(rows[False])[tagger.metric]
+        return tagger, tagger.scores(others)[tagger.metric]
 
     taggers, scores = zip(*(trained({*order.tolist()} - {*fold}) for fold in folds), strict=True)
     few = [trained(set(fold))[1] for fold in folds[:2]]
-    sizes, draws = (
-        [len(folds[0]), len(items) - len(folds[0])],
-        np.stack([few, np.reshape(scores, (2, -1)).mean(axis=1)]),
-    )
-    curve = LearningCurve(taggers[0].metric, len(items), sizes, draws.T, PowerLaw(sizes, draws.T)) if any(few) else None
+    sizes = [len(folds[0]), len(items) - len(folds[0])]
+    draws = np.stack([few, np.reshape(scores, (2, -1)).mean(axis=1)], axis=1)  # (draws, sizes)
+    curve = LearningCurve(taggers[0].metric, len(items), sizes, draws) if any(few) else None
     return FoldsTagger(taggers, folds, curve)
 
 

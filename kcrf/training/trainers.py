@@ -96,7 +96,7 @@ class TaggingTrainer(Trainer):
             scores[name] = tagger.score(sentences, predictions, words)
         rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
         scored = [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)]
-        keys = [s.scored([span.key for span in spans]) for s, spans in zip(sentences, predictions, strict=True)]
+        keys = [[span[:-1] for span in spans] for spans in scored]
         tagger.counts = span_counts([sentence.spans for sentence in sentences], keys)
         folder.save_predictions(sentences, scored, folds.facts(sentences) if folds and last == "valid" else None)
         return scores

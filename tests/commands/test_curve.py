@@ -6,7 +6,7 @@ import pytest
 from kcrf.commands.curve import in_words
 from kcrf.commands.main import main
 from kcrf.corpora import load_mini
-from kcrf.metrics.learning_curves import LearningCurve, PowerLaw
+from kcrf.metrics.learning_curves import LearningCurve
 from kcrf.training import Settings, learning_curve
 from kcrf.training.curve import score_of
 
@@ -14,7 +14,7 @@ BACKENDS = ["torch"]
 
 
 def curve_of(scores, sizes=(40, 80, 160), count=200):
-    return LearningCurve("f", count, list(sizes), np.array(scores), PowerLaw(sizes, scores))
+    return LearningCurve("f", count, list(sizes), np.array(scores))
 
 
 def test_two_sentences_say_what_is_and_what_is_needed():
