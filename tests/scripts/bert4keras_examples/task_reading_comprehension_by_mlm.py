@@ -71,7 +71,7 @@ if __name__ == "__main__":
     train_generator = data_generator(train_data, batch_size)
     evaluator = Evaluator()
     model.fit(
-        train_generator.forfit(), steps_per_epoch=len(train_generator), epochs=12, callbacks=[evaluator], verbose=2
+        train_generator.forfit(), steps_per_epoch=len(train_generator), epochs=40, callbacks=[evaluator], verbose=2
     )
     model.load_weights("./best_model.weights")
     right = 0
