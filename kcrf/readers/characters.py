@@ -61,11 +61,15 @@ class CharacterReader(Reader):
         return self.changed(vocabulary=self.vocabulary and self.vocabulary.grown(texts, min_bigrams))
 
     def read_texts(self, texts: Texts, max_length: int, whole: bool = False) -> list[Reading]:
-        joined = [
-            (a, whole) if b is None else (SEPARATOR.join(cut_pair(a, b, max_length - 1)), False) for a, b in texts
-        ]
-        parts = [[text[slice(*part)] for part in bounds_of_parts(text, max_length, w)] for text, w in joined]
-        return [whole_reading(*(self._rows(part, _units(part)) for part in of_text)) for of_text in parts]
+        readings = []
+        for text, text_b in texts:
+            joined = cut = text
+            if text_b is not None:
+                joined, cut = map(SEPARATOR.join, ((text, text_b), cut_pair(text, text_b, max_length - 1)))
+            bounds = bounds_of_parts(cut, max_length, whole and text_b is None)
+            parts = [cut[start:end] for start, end in bounds]
+            readings.append(whole_reading([self._rows(x, _units(x)) for x in parts], bounds[-1][1] < len(joined)))
+        return readings
 
     def _read(self, texts: Sequence[str], lexicon: AnyLexicon | None) -> list[Reading]:
         ngrams: Sequence[Any] = self.ngrams.encode(texts, lexicon) if self.ngrams and texts else [None] * len(texts)

@@ -85,12 +85,14 @@ class EncoderReader(Reader):
         """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`."""
         first, second = (self._whole_pieces([pair[i] or "" for pair in texts]) for i in (0, 1))
         room = min(max_length, self.longest) - 2
-        return [
-            whole_reading(
-                *(self._parts(text, a, room, whole) if text_b is None else self._pair(text, a, text_b, b, room))
-            )
-            for (text, text_b), a, b in zip(texts, first, second, strict=True)
-        ]
+        readings = []
+        for (text, text_b), a, b in zip(texts, first, second, strict=True):
+            if text_b is None:
+                parts, size = self._parts(text, a, room, whole), 0 if whole else len(a.ids)
+            else:
+                parts, size = self._pair(text, a, text_b, b, room), len(a.ids) + len(self._special.between) + len(b.ids)
+            readings.append(whole_reading(parts, size > room))
+        return readings
 
     def _parts(self, text: str, pieces: UnitPieces, room: int, whole: bool) -> Iterator[dict[str, Any]]:
         """Yields the inputs of each window of a single text."""

@@ -38,10 +38,14 @@ class Window(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The units of a text, `(units, 2)`, half-open, and its windows, whose kept units are consecutive and all units."""
+    """The units of a text, `(units, 2)`, half-open, and its windows, whose kept units are consecutive and all units.
+
+    Windows of a text that is classified lack its end if `is_cut`.
+    """
 
     units: np.ndarray
     windows: list[Window]
+    is_cut: bool = False
 
 
 class Reader(ABC):

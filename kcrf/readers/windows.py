@@ -1,7 +1,7 @@
 """Splits texts of any length into windows for a model, or reads whole texts in one window."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,9 +61,10 @@ def bounds_of_parts(text: str | Sequence[str], limit: int, whole: bool) -> list[
     return [(0, min(len(text), limit)), *((rest + start, rest + end) for start, end, *_ in parts)]
 
 
-def whole_reading(*parts: dict[str, Any]) -> Reading:
+def whole_reading(parts: Iterable[dict[str, Any]], is_cut: bool) -> Reading:
     """The `Reading` of a text that is classified. Each part of it is the inputs of a window, a dict of rows."""
-    return Reading(np.zeros((0, 2), np.int64), [Window(part, np.zeros(0, np.int64), 0, (0, 0)) for part in parts])
+    empty = np.zeros((0, 2), np.int64)
+    return Reading(empty, [Window(part, empty[:, 0], 0, (0, 0)) for part in parts], is_cut)
 
 
 def cut_pair(first: Any, second: Any, room: int) -> tuple[Any, Any]:

@@ -108,7 +108,7 @@ class TextClassifier(Tagger[Classification]):
         """The probabilities of each text, or its standardized number, in double precision, `(texts, labels)`."""
         items = [self._checked(text) for text in checked_list(texts, "classify", batch_size)]
         readings = self.reader.read_texts(items, self._max_length, whole=True)
-        if self.pairs and any(reading.windows[0].length >= self._max_length for reading in readings):
+        if self.pairs and any(reading.is_cut for reading in readings):
             warnings.warn(
                 f"pairs of texts are cut to {self._max_length} positions; a larger `max_length` in training reads more",
                 stacklevel=3,

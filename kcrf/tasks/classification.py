@@ -92,11 +92,11 @@ class Classification(Task):
     ) -> list[Any]:
         examples = with_copies(items, copies)
         readings = reader.read_texts([example.texts for example in examples], data.max_length)
-        full = sum(reading.windows[0].length >= data.max_length for reading in readings)
-        if full:
+        cut = sum(reading.is_cut for reading in readings)
+        if cut:
             print_note(
-                f"{full:,} of {len(readings):,} texts fill the {data.max_length} positions that are learned; longer "
-                "ones are cut: a larger --max-length learns more"
+                f"{cut:,} of {len(readings):,} texts are longer than the positions that are learned, and are cut: a "
+                f"larger --max-length than {data.max_length} learns more"
             )
         numbers = {label: number for number, label in enumerate(data.labels)}
         labels = [example.label for example in examples]

@@ -76,3 +76,16 @@ def test_pieces_and_characters_of_long_texts_are_read_in_windows():
     characters = CharacterReader(Vocabulary(["a", "b"], []))
     assert len(characters.read_texts([(text, None)], 16, whole=True)[0].windows) > len(text) / 16
     assert len(characters.read_texts([(text, text)], 16, whole=True)[0].windows) == 1
+
+
+@pytest.mark.parametrize("size", [6, 7, 8, 9, 10])
+@pytest.mark.parametrize("whole", [False, True])
+def test_texts_are_cut_if_they_are_longer_than_the_positions(size, whole):
+    characters = CharacterReader(Vocabulary(["a", "\n"], []))
+    pieces = PieceReader({"max_position_embeddings": 512}, VOCABULARY, True)
+    of_characters = characters.read_texts([("a" * size, None), ("a" * (size - 4), "aaa")], 8, whole)
+    assert [reading.is_cut for reading in of_characters] == [size > 8 and not whole, size > 8]
+    of_pieces = pieces.read_texts(
+        [("a " * (size - 2), None), ("a " * (size - 5), "a a")], 8, whole
+    )  # with [CLS], [SEP]
+    assert [reading.is_cut for reading in of_pieces] == [size > 8 and not whole, size > 8]

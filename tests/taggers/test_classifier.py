@@ -133,7 +133,7 @@ def test_a_long_text_is_classified_by_all_of_it(run):
 def test_pairs_that_are_cut_are_pointed_out(tmp_path):
     pairs = [("a film", f"a {word} film", word) for word in ("good", "bad") * 8]
     classifier, _ = train_classifier(Settings(**SCRATCH), pairs, pairs, out=tmp_path / "run")
-    classifier.classify("a film", "a film")
+    classifier.classify("a" * 63, "b" * 64)  # with the separator, 128 positions
     with pytest.warns(UserWarning, match="pairs of texts are cut to 128 positions"):
         classifier.classify("a film", "a film " * 30)
 
