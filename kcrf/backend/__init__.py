@@ -35,6 +35,7 @@ from kcrf.backend.host import (
     is_traced,
     is_tracing,
     keras,
+    kernel_of,
     layer_behind,
     linear,
     mask_ignores_inputs,

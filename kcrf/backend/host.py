@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -36,6 +37,7 @@ Optimizer: Any = _host.Optimizer
 Wrapper: Any = _host.Wrapper
 DirectCalls: Any = getattr(_host, "DirectCalls", type("DirectCalls", (), {}))  # not `object`, which must come last
 batch_stream = _host.batch_stream
+kernel_of: Any = getattr(_host, "kernel_of", attrgetter("kernel"))
 current_stateless_scope = _host.current_stateless_scope
 saves_as_hdf5 = _host.saves_as_hdf5
 

@@ -125,7 +125,7 @@ class FeedForward(DirectCalls, keras.layers.Layer):
         self.output_dense = _dense(self, input_shape[-1], "output")
         self.output_dense.build((*input_shape[:-1], self.units))
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Any, training: Any = None) -> Any:
         return self.output_dense(self.intermediate(inputs, training=training), training=training)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import DirectCalls, backend_name, keras, linear, ops
+from kcrf.backend import DirectCalls, backend_name, keras, kernel_of, linear, ops
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
@@ -23,7 +23,10 @@ def config_of(layer: Any, *names: str) -> dict[str, Any]:
 
 @register
 class Dropout(DirectCalls, keras.layers.Dropout):
-    """Keras' dropout."""
+    """Keras' dropout. A default of None keeps `training` out of the graph: Keras is faster with one tensor alone."""
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        return super().call(inputs, training=training)
 
 
 @register
@@ -42,7 +45,7 @@ class Dense(DirectCalls, keras.layers.Dense):
     """Keras' Dense layer, with product and bias in one operation on backends that have one."""
 
     def call(self, inputs: Any, training: bool = False) -> Any:
-        return self._project(inputs, self.kernel)
+        return self._project(inputs, kernel_of(self))
 
     def quantize(self, mode: Any = None, type_check: bool = False, config: dict[str, Any] | None = None) -> None:
         super().quantize(mode, type_check=False, config=config)  # Keras refuses subclasses unless type_check=False

@@ -66,6 +66,12 @@ def test_layers_of_a_model_compute_what_they_compute_through_keras(options, monk
         keras.config.set_dtype_policy("float32")
 
 
+def test_keras_keeps_only_a_tensor_for_layers_that_need_no_mask():
+    names = ("Embedding-Dropout", "Transformer-0-FeedForward", "Transformer-1-FeedForward-Dropout")
+    layers = map(tagger(dropout_rate=0.1).get_layer, names)
+    assert [layer._inbound_nodes[0].arguments.kwargs for layer in layers] == [{}] * 3
+
+
 @on_torch
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
 def test_hooks_of_torch_are_called_and_int8_layers_are_quantized():
