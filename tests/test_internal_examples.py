@@ -23,7 +23,7 @@ from kcrf.corpora.tables import iterate_texts
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
 from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
 from kcrf.linear.quasi_newton import minimize
-from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_mean, bootstrap_scores, f1_of_counts, span_counts
+from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, f1_of_counts, span_counts
 from kcrf.networks.network import most_likely_temperature
 from kcrf.readers import CharacterReader, Vocabulary, WordReader, WordVocabulary
 from kcrf.readers.code_points import character_type, code_points, types_of_characters
@@ -145,7 +145,6 @@ EXAMPLES = [
     (span_counts([[(0, 1, ""), (1, 3, "")]], [[(0, 1, "", 0.9)]]).tolist(), [[1, 2, 1]]),
     (bootstrap_difference([[1, 1, 1]] * 9, [[0, 1, 1]] * 9), (1.0, 1.0, 1.0)),
     (bootstrap_scores([[1, 1, 1]] * 9, samples=3).tolist(), [1.0, 1.0, 1.0]),
-    (bootstrap_mean([0.5, 0.5, 0.5]), (0.5, 0.5, 0.5)),
     (float(f1_of_counts(np.array([1, 2, 2]))), 0.5),
     ([(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)], [([[0], [1]], [[0], [1]])]),
     (best_paths(np.array([[1, 0], [0, 0.9]]), np.array([[0, -2.0], [0, 0]]), Packing([0], [2])).tolist(), [0, 0]),

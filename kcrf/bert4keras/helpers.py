@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import batch_stream
-from kcrf.chains import Packing, best_paths
+from kcrf.chains import Packing, best_paths, softmax
 
 __all__ = [
     "DataGenerator",
@@ -305,9 +305,3 @@ class ViterbiDecoder:
                 )
             tags[real] = path
         return tags
-
-
-def softmax(x: Any, axis: int = -1) -> np.ndarray:
-    """The softmax of a NumPy array."""
-    x = np.exp(x - x.max(axis=axis, keepdims=True))
-    return x / x.sum(axis=axis, keepdims=True)

@@ -125,6 +125,12 @@ def entropies_of(probabilities: np.ndarray) -> np.ndarray:
     return np.maximum(-(probabilities * logarithms).sum(axis=-1), 0.0)
 
 
+def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    """The softmax of an array."""
+    x = np.exp(x - x.max(axis=axis, keepdims=True))
+    return x / x.sum(axis=axis, keepdims=True)
+
+
 def _log_sum(scores: np.ndarray) -> np.ndarray:
     """`logsumexp` over the last axis, which is kept."""
     top = scores.max(axis=-1, keepdims=True, initial=_LOWEST)

@@ -3,7 +3,6 @@
 import os
 import shlex
 from argparse import Namespace
-from typing import Any
 
 from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quiet_import
@@ -34,44 +33,28 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from kcrf.commands.training_options import refuse_beside_resume
-    from kcrf.runs.pretraining import PRETRAINING_FIELDS
+    from kcrf.commands.training_options import given_settings, refuse_beside_resume
+    from kcrf.runs.pretraining import PRETRAINING_FIELDS, PretrainingSettings
 
     if options.resume is not None:
         refuse_beside_resume(options, PRETRAINING_FIELDS, ("text", "out"))
     elif absent := [f"--{name}" for name in ("text", "out") if getattr(options, name) is None]:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume FOLDER")
-    out = options.resume or options.out
-    settings = _settings(options) if options.resume is None else None
+    out, settings = options.resume or options.out, PretrainingSettings(**given_settings(options, PRETRAINING_FIELDS))
     try:
-        best = _run(settings, options, out)
+        with quiet_import():
+            from kcrf.pretraining import pretrain, resume_pretraining
+            from kcrf.training.progress import TrainingProgress
+
+        progress = TrainingProgress("pretraining")
+        resumes = options.resume is not None
+        log = resume_pretraining(out, progress) if resumes else pretrain(settings, options.text, out, progress)
     except KeyboardInterrupt:
         begun = os.path.exists(os.path.join(out, "pretraining", "about.json"))
         hint = f"continue with: kcrf pretrain --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(hint if begun else "") from None
+    best = min(log, key=lambda record: record["valid_loss"])
     print(
         f"{out}: validation loss {best['valid_loss']:.4f}, accuracy {best['valid_accuracy']:.4f} at step "
         f"{best['step']:,}"
     )
-
-
-def _settings(options: Namespace) -> Any:
-    """The `PretrainingSettings` that parsed options ask for."""
-    from kcrf.commands.training_options import given_settings
-    from kcrf.runs.pretraining import PRETRAINING_FIELDS, PretrainingSettings
-
-    return PretrainingSettings(**given_settings(options, PRETRAINING_FIELDS))
-
-
-def _run(settings: Any, options: Namespace, out: str) -> dict[str, Any]:
-    """Pretrains; returns the entry of the log with the lowest validation loss."""
-    with quiet_import():
-        from kcrf.pretraining import pretrain, resume_pretraining
-        from kcrf.training.progress import TrainingProgress
-
-    progress = TrainingProgress("pretraining")
-    if options.resume is not None:
-        log = resume_pretraining(out, progress)
-    else:
-        log = pretrain(settings, options.text, out, progress)
-    return min(log, key=lambda record: record["valid_loss"])

@@ -65,17 +65,6 @@ def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> 
     return np.concatenate([f1_of_counts(drawn @ counts) for drawn in _draws(len(counts), samples, seed)])
 
 
-def bootstrap_mean(
-    values: Sequence[float] | np.ndarray, level: float = 0.95, samples: int = 2000, seed: int = 0
-) -> tuple[float, float, float]:
-    """The mean of some numbers with its confidence interval, which is too narrow for fewer than about 8 numbers."""
-    numbers = np.asarray(values, "float64")
-    if numbers.ndim != 1 or not len(numbers):
-        raise ValueError(f"`bootstrap_mean` needs at least one number. Received: shape {numbers.shape}")
-    means = np.concatenate([drawn @ numbers / len(numbers) for drawn in _draws(len(numbers), samples, seed)])
-    return float(numbers.mean()), *interval(means, level)
-
-
 def _draws(count: int, samples: int, seed: int) -> Iterator[np.ndarray]:
     """Yields integer arrays `(samples, sentences)`: how often each sample contains each sentence."""
     rng = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kcrf.chains import softmax
 from kcrf.readers.windows import cut_pair
 from kcrf.tokenizers import Tokenizer
 
@@ -151,6 +152,4 @@ class Cloze:
         none = ~np.any(np.all(of_words > 0, axis=1), axis=1)  # (texts,): half precision has rounded them to 0
         of_words[none] = np.maximum(of_words[none], np.finfo("float64").tiny)
         with np.errstate(divide="ignore"):
-            scores = np.log(of_words).sum(axis=1)  # (texts, labels)
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
+            return softmax(np.log(of_words).sum(axis=1))  # (texts, labels)

@@ -40,18 +40,15 @@ def most_uncertain(scores: np.ndarray) -> np.ndarray:
     return np.argsort(-np.asarray(scores), kind="stable")
 
 
-def distinct(indices: Iterable[Any], text_of: Callable[[int], str], count: int, seen: NearDuplicates) -> Iterator[int]:
-    """Yields the first `count` indices whose texts are not empty, and are near-duplicates of no text before them.
+def distinct(indices: Iterable[Any], text_of: Callable[[int], str], seen: NearDuplicates) -> Iterator[int]:
+    """Yields the indices whose texts are not empty, and are near-duplicates of no text before them.
 
     `text_of` is a function from an index to its text. The texts are added to `seen`.
     """
     for index in map(int, indices):
-        if count < 1:
-            return
         text = text_of(index)
         if text.strip() and text not in seen:
             seen.add(text)
-            count -= 1
             yield index
 
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -72,6 +72,9 @@ class Tagger(ABC, Generic[Result]):
     curve: Any = None  # after cross-validation, the `kcrf.metrics.learning_curves.LearningCurve`
     crf: Any = None
     run: Path | None = None
+
+    def __init__(self, run_dir: RunPath) -> None:
+        self._load(run_dir)
 
     @classmethod
     def of(cls, network: Any, reader: Any, config: Any) -> Self:
@@ -222,9 +225,9 @@ class Tagger(ABC, Generic[Result]):
         parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in at_once(sequence))
         scores = np.concatenate([np.zeros(0), *parts])
         seen = NearDuplicates(map(self._labeled_text, checked_list(labeled, "suggest")))
-        chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(sequence[index]), count, seen))
+        chosen = distinct(most_uncertain(scores), lambda index: self._plain_text(sequence[index]), seen)
         suggestions = []
-        for part in at_once(chosen):
+        for part in at_once(islice(chosen, count)):
             items = [sequence[index] for index in part]
             rows = zip(part, items, self.predict(items, batch_size), strict=True)
             suggestions += [

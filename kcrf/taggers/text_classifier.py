@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.chains import softmax
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.readers.padding import inference_batches
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.decoder import OnBatch, ignore
 from kcrf.taggers.notebook import Results, to_html
-from kcrf.taggers.open_model import RunPath
 from kcrf.taggers.spans import checked_list
 from kcrf.taggers.suggestions import DEFAULT_STRATEGY, label_uncertainties
 from kcrf.taggers.tagger import Tagger
@@ -55,9 +55,6 @@ class TextClassifier(Tagger[Classification]):
 
     tasks = ("classify",)
     _verb = "classify"
-
-    def __init__(self, run_dir: RunPath) -> None:
-        self._load(run_dir)
 
     def _begin(self, network: Any, reader: Any, config: Any) -> None:
         data, facts = config.data, config.facts
@@ -121,7 +118,7 @@ class TextClassifier(Tagger[Classification]):
                 raise DivergedError(NOT_FINITE)
             weights = np.array([[max(window.length, 1) / lengths[number]] for number, window in windows])
             numbers = [number for number, _ in windows]
-            np.add.at(outputs, numbers, weights * (_softmax(scores) if self.labels else scores))
+            np.add.at(outputs, numbers, weights * (softmax(scores) if self.labels else scores))
             on_batch(sum(window is readings[number].windows[0] for number, window in windows))
         return outputs
 
@@ -159,8 +156,3 @@ class TextClassifier(Tagger[Classification]):
             needed = "pairs of strings" if self.pairs else "strings"
             raise TypeError(f"The model needs {needed}. Received: {text!r}"[:200])
         return parts[0], parts[1] if self.pairs else None
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    scores = np.exp(scores - scores.max(axis=1, keepdims=True))  # (texts, labels)
-    return scores / scores.sum(axis=1, keepdims=True)

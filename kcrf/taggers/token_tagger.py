@@ -5,7 +5,6 @@ from typing import Any
 
 from kcrf.corpora import Sentence
 from kcrf.taggers.decoder import OnBatch, ignore
-from kcrf.taggers.open_model import RunPath
 from kcrf.taggers.spans import Part, Span, part_of
 from kcrf.taggers.tagger import SpanTagger
 
@@ -33,9 +32,6 @@ class TokenTagger(SpanTagger):
 
     tasks = ("pos",)
     _verb = "tag"
-
-    def __init__(self, run_dir: RunPath) -> None:
-        self._load(run_dir)
 
     def tag(self, tokens: Any) -> list[str]:
         """The class of each token of a sentence: a list of strings, or a `kcrf.corpora.Sentence` with tokens."""

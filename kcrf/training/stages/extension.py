@@ -16,7 +16,6 @@ from kcrf.layers.learning_rates import LayerWithMultiplier
 from kcrf.linear import LinearModel
 from kcrf.progress_bars import print_note
 from kcrf.readers import Reader, WordReader
-from kcrf.readers.units import with_copies
 from kcrf.readers.vocabulary import UNKNOWN
 from kcrf.runs import RunConfig, RunFolder, RunWriter, Settings
 from kcrf.runs.extension import extended_settings
@@ -196,8 +195,7 @@ class FixedReader:
 
     def read_training(self, sentences: Any, copies: Any = None) -> list[Any]:
         """The `Reading` of each sentence, followed by the readings of its augmented copies."""
-        sentences = with_copies(sentences, copies)
-        return self._reader.read([s.text for s in sentences], [s.tokens for s in sentences])
+        return Reader.read_training(self._reader, sentences, copies)
 
 
 def load_weights(model: Any, run: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.chains import softmax
 from kcrf.distillation import SoftTags
 
 
@@ -16,9 +17,7 @@ def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
     [0.667, 0.333]
     """
     with np.errstate(divide="ignore"):  # the logarithm of 0 is -inf, whose exponential is 0 again
-        scores = np.log(probabilities) / temperature
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
+        return softmax(np.log(probabilities) / temperature)
 
 
 def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Iterable[Any]) -> list[Any]:
