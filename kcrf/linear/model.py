@@ -15,9 +15,9 @@ Quantized = tuple[np.ndarray, float]  # int8 `(buckets, tags)`, and the float by
 _LARGEST = 127  # of 8-bit integers
 
 
-def sums_of_rows(table: np.ndarray, features: np.ndarray) -> np.ndarray:
+def sums_of_rows(table: np.ndarray, features: np.ndarray, dtype: str | None = None) -> np.ndarray:
     """The sums of the table's rows of the features `(positions, width)` of each position."""
-    total = np.zeros((len(features), table.shape[1]), table.dtype)
+    total = np.zeros((len(features), table.shape[1]), dtype or table.dtype)
     for column in features.T:
         total += table[column]
     return total
@@ -95,7 +95,10 @@ class LinearModel:
 
     def emissions(self, features: np.ndarray) -> np.ndarray:
         """The emission scores `(positions, tags)` float32 of features `(positions, width)`."""
-        return sums_of_rows(self.scores, features)
+        if not isinstance(self._given, tuple):
+            return sums_of_rows(self.scores, features)
+        integers, scale = self._given  # their sums do not depend on the order, so that any program can compute the same
+        return sums_of_rows(integers, features, "int32").astype("float32") * np.float32(scale)
 
     def best_tags(self, emissions: np.ndarray, packing: Packing, constraints: Flag = None) -> np.ndarray:
         """The tags of the best path of each sequence, `(positions,)`."""

@@ -55,7 +55,7 @@ def check(found, expected):
         assert_allclose([s["probability"] for s in row], [s.probability for s in spans], atol=2e-6)
 
 
-@pytest.mark.parametrize(("tags", "count"), [(False, 10_000), (True, 500)])
+@pytest.mark.parametrize(("tags", "count"), [(False, 10_000), (True, 3_000)])
 def test_words_are_those_of_numpy(tags, count, page, tmp_path):
     path, examples = tmp_path / "words.html", list(texts(count))
     export_model(built_in_segmenter(tags), path)
