@@ -6,8 +6,9 @@
 
 Prints milliseconds, the median of calls after two that compile. Loss + gradient are of the emissions and transitions of
 a batch with lengths between half and full; all contenders of a shape must compute the same loss. A step is forward,
-backward and optimizer in bfloat16. Each backend runs in a process of its own. What is not installed, or would start
-after `--seconds`, is left out and named.
+backward and optimizer in bfloat16. Each backend runs in a process of its own: torch starts no measurement after half
+of `--seconds`, and JAX none after all of them. What is not installed, fails, or has no time left is left out and named.
+The file of `--out` is written after every measurement.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from functools import partial
 from importlib import metadata
@@ -25,6 +28,10 @@ import numpy as np
 
 STARTED = float(os.environ.get("GPU_STARTED", time.time()))
 SHAPES = ["32,128,4", "64,128,9", "32,256,31", "64,512,9", "16,2048,4", "32,128,128"]
+FIRST = SHAPES[1]  # the steps of a BERT, which take longest to compile, come after this shape
+SHARES = {"torch": 0.5, "jax": 1.0}  # of the seconds, when the last measurement of a backend starts
+GRACE = 20  # seconds for a measurement that has started
+MARK = "kcrf-gpu "  # before each result of a process: libraries print, too
 PACKAGES = ("kcrf", "keras", "torch", "triton", "jax", "transformers", "pytorch-crf")
 BERT = {"vocab_size": 30_522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
 TINY = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -33,30 +40,46 @@ TINY = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attent
 def main():
     arguments = parsed()
     if arguments.worker:
-        return print(json.dumps(work(arguments)))
-    rows, devices = [], []
-    for backend in ("torch", "jax"):
-        environment = {**os.environ, "KERAS_BACKEND": backend, "GPU_STARTED": str(STARTED), "TF_CPP_MIN_LOG_LEVEL": "3"}
-        environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-        environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        command = [sys.executable, __file__, "--worker", backend, *sys.argv[1:]]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            rows.append({"task": "all", "name": f"kcrf {backend}", "case": "", "left out": reason})
-            continue
-        found = json.loads(done.stdout.strip().splitlines()[-1])
-        rows, devices = rows + found["rows"], devices + [f"{backend}: {found['device']}"]
-    results = {"devices": devices, "versions": versions(), "seconds": round(time.time() - STARTED), "rows": rows}
+        return work(arguments)
+    results = {"devices": [], "versions": versions(), "seconds": 0, "rows": []}
+    for backend, share in SHARES.items():
+        for key, value in found_by(backend, share * arguments.seconds, arguments):
+            results[key].append(value)
+            results["seconds"] = round(time.time() - STARTED)
+            if arguments.out:  # after every row, so that a run that is stopped leaves its results
+                Path(arguments.out).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     show(results)
-    if arguments.out:
-        Path(arguments.out).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def found_by(backend, until, arguments):
+    """Yields ("devices" or "rows", value) as the process of a backend finds them; it ends soon after `until`."""
+    environment = {**os.environ, "KERAS_BACKEND": backend, "GPU_STARTED": str(STARTED), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    command = [sys.executable, __file__, "--worker", backend, "--seconds", str(until), *["--tiny"] * arguments.tiny]
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
+        limit = threading.Timer(max(0, until + GRACE - (time.time() - STARTED)), process.kill)
+        limit.start()
+        for line in process.stdout:
+            if line.startswith(MARK):
+                yield json.loads(line.removeprefix(MARK))
+        limit.cancel()
+        if process.wait():
+            errors.seek(0)
+            lines = (
+                ["ended by a signal: no time left"] if process.returncode < 0 else errors.read().strip().splitlines()
+            )
+            reason = (lines or ["no reason given"])[-1][:200]
+            yield "rows", {"task": "all", "name": f"kcrf {backend}", "case": "", "left out": reason}
 
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="small sizes, to test the script on a CPU")
-    parser.add_argument("--seconds", type=int, default=200, help="start no measurement after this time (default: 200)")
+    parser.add_argument(
+        "--seconds", type=float, default=200, help="start no measurement after this time (default: 200)"
+    )
     parser.add_argument("--out", help="a JSON file for the results")
     parser.add_argument("--worker", choices=("torch", "jax"), help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -90,21 +113,32 @@ def show(results):
 
 
 def work(arguments):
-    """All measurements of one backend."""
+    """Prints all measurements of one backend, each as it ends."""
     from crf_speed import Problem
 
-    rows, steps = [], {"torch": torch_crf, "jax": jax_crf}[arguments.worker]
+    def tell(*found):
+        print(MARK + json.dumps(found), flush=True)
+
+    tell("devices", f"{arguments.worker}: {device_name(arguments.worker)}")
+    steps = {"torch": torch_crf, "jax": jax_crf}[arguments.worker]
     models = {"torch": {"kcrf torch": kcrf_step, "Hugging Face": hugging_face_step}, "jax": {"kcrf jax": kcrf_step}}
     for shape in ["4,16,4"] if arguments.tiny else SHAPES:
         problem, values = Problem(*map(int, shape.split(","))), {}
-        for task, contenders in steps(problem).items():
+        try:
+            tasks = steps(problem)
+        except Exception as error:  # no memory: another shape may fit
+            tell("rows", {"task": "all", "name": arguments.worker, "case": shape, "left out": reason_of(error)})
+            continue
+        for task, contenders in tasks.items():
             for name, make in contenders.items():
-                rows.append(measured(arguments, task, name, shape, make, values if task.startswith("loss") else {}))
-    task, case = ("step of a tiny BERT", "4 x 16") if arguments.tiny else ("step of BERT base", "32 x 128")
-    for name, make in models[arguments.worker].items():
-        for head in ("softmax", "CRF"):
-            rows.append(measured(arguments, task, f"{name}, {head}", case, partial(make, arguments, head), {}))
-    return {"rows": rows, "device": device_name(arguments.worker)}
+                known = values if task.startswith("loss") else {}
+                tell("rows", measured(arguments, task, name, shape, make, known))
+        if shape == FIRST or arguments.tiny:
+            task, case = ("step of a tiny BERT", "4 x 16") if arguments.tiny else ("step of BERT base", "32 x 128")
+            for name, make in models[arguments.worker].items():
+                for head in ("softmax", "CRF"):
+                    step = partial(make, arguments, head)
+                    tell("rows", measured(arguments, task, f"{name}, {head}", case, step, {}))
 
 
 def device_name(backend):
@@ -127,7 +161,7 @@ def measured(arguments, task, name, case, make, values):
         value = step()
         step()
     except Exception as error:  # a contender that fails must not hide the others
-        return {**row, "left out": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+        return {**row, "left out": reason_of(error)}
     if values and "softmax" not in name and abs(value - values["loss"]) > 1e-3 * abs(values["loss"]):
         return {**row, "left out": f"another loss: {value} instead of {values['loss']}"}
     if "softmax" not in name:
@@ -138,6 +172,10 @@ def measured(arguments, task, name, case, make, values):
         step()
         times.append(time.perf_counter() - began)
     return {**row, "ms": 1e3 * statistics.median(times), "calls": len(times)}
+
+
+def reason_of(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def torch_crf(problem):
@@ -245,6 +283,7 @@ def kcrf_step(arguments, head, tags=9):
         layer = ConditionalRandomField(lr_multiplier=100)
         outputs, loss = layer(outputs), layer.sparse_loss
     model = keras.Model(encoder.inputs, outputs)
+    keras.config.set_dtype_policy("float32")  # for the measurements that follow
     model.compile(AdamWeightDecay(2e-5), loss)
     tokens, labels = sentences(arguments)
     return lambda: float(model.train_on_batch([tokens, np.zeros_like(tokens)], labels))

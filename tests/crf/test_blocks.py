@@ -42,6 +42,20 @@ def test_on_a_gpu_the_best_path_takes_no_loop(arrays, monkeypatch):
     assert_array_equal(by_blocks(*arrays), by_loops(*arrays))
 
 
+@pytest.mark.parametrize("time", [48, 97])  # blocks divide 48 positions, not 97
+def test_loss_and_gradient_for_cuda_are_plain_operations_outside_the_recursion_on_logarithms(time, monkeypatch):
+    import jax
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    log_partition = fresh_functions()["log_partition"]
+    loss = jax.value_and_grad(lambda e, m, t: log_partition(e, m, t).sum(), (0, 2))
+    shapes = [jax.ShapeDtypeStruct(*x) for x in (((2, time, 4), "float32"), ((2, time), "bool"), ((4, 4), "float32"))]
+    exported = jax.export.export(jax.jit(loss), platforms=["cuda"])(*shapes)
+    module = exported.mlir_module()
+    assert exported.platforms == ("cuda",) and "custom_call" not in module
+    assert module.count("stablehlo.while") == 2
+
+
 def test_an_export_of_any_size_is_one_loop_on_a_gpu_too(arrays, monkeypatch):
     import jax
 
