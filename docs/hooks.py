@@ -34,7 +34,10 @@ BOOST = {  # of the pages in the search
 PICTURES = "experiments/measured/*.png"
 SEGMENTER = "segmenter.html"  # the ready segmenter, which computes in the browser
 PICTURE = re.compile(r"!\[[^\]]*\]\(docs/page\.png\)")
-FRAME = f'<iframe class="segmenter" src="{SEGMENTER}" title="Segments the Chinese text that you type"></iframe>'
+EXAMPLE = "研究生命的起源。"
+FRAME = (
+    f'<iframe class="segmenter" src="{SEGMENTER}#{EXAMPLE}" title="Segments the Chinese text that you type"></iframe>'
+)
 TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 # Links to what the site lacks.

@@ -41,7 +41,7 @@ def test_every_page_has_a_title_of_its_own(pages):
 
 
 def test_the_home_page_holds_the_ready_segmenter(pages):
-    assert '<iframe class="segmenter" src="segmenter.html"' in pages["index.html"]
+    assert '<iframe class="segmenter" src="segmenter.html#研究生命的起源。"' in pages["index.html"]
     assert '"is_words": true' in pages["segmenter.html"]
 
 
