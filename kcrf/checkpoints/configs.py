@@ -106,7 +106,7 @@ SUPPORTED: dict[str, Any] = {
     "max_relative_position": 64,
 }
 ACTIVATIONS = {  # by names in configuration files, the names of this package
-    **dict.fromkeys(("gelu", "gelu_erf"), "gelu"),
+    **dict.fromkeys(("gelu", "gelu_erf", "gelu_python"), "gelu"),
     **dict.fromkeys(("gelu_tanh", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gelu_tanh"),
     **dict.fromkeys(("silu", "swish"), "silu"),
     **{name: name for name in ("relu", "tanh")},

@@ -150,11 +150,8 @@ class SubwordTokenizer:
         named: dict[str, Any] = {}
         for name in (SPECIAL_MAP, SETTINGS):
             named |= read_json(folder / name) if (folder / name).is_file() else {}
-        special = {}
-        for role, (entries, _) in _ROLES.items():
-            texts = [text_of(named[entry]) for entry in entries if named.get(entry)]
-            if texts:
-                special[role] = texts[0]
+        entries = [(role, entry) for role, (names, _) in _ROLES.items() for entry in reversed(names)]
+        special = {role: text_of(named[entry]) for role, entry in entries if named.get(entry)}
         try:
             return cls((folder / WHOLE).read_text(encoding="utf-8"), special)
         except ValueError as error:

@@ -152,7 +152,10 @@ def read_vocabulary(path: Path) -> dict[str, int]:
                 line.decode("utf-8")
             except UnicodeDecodeError:
                 raise ValueError(f"{path}:{number}: a vocabulary needs UTF-8 text. Received: {line[:40]!r}") from None
-        return load_vocab(path)
+        vocabulary, others = load_vocab(path), _ids_in(path.parent)
+        if any(vocabulary.get(token, number) != number for token, number in others.items()):
+            raise ValueError(f"{path}: needs the ids of {WHOLE}; remove the file that is wrong. Received: other ids")
+        return vocabulary
     whole = read_json(path)
     _check_whole(path, whole)
     return dict(whole["model"]["vocab"])
@@ -164,10 +167,8 @@ def read_tokenizer_settings(folder: Path) -> TokenizerSettings:
     if (folder / WHOLE).is_file():
         whole = read_json(folder / WHOLE)
         _check_whole(folder / WHOLE, whole)
-        normalizer = whole.get("normalizer") or {}
-        names = {"lowercase": "do_lower_case", "strip_accents": "strip_accents"}
-        names["handle_chinese_chars"] = "tokenize_chinese_chars"
-        settings = {argument: normalizer.get(member) for member, argument in names.items()}
+        members = ("lowercase", "strip_accents", "handle_chinese_chars")
+        settings = dict(zip(TokenizerSettings._fields, map((whole.get("normalizer") or {}).get, members), strict=True))
     if (folder / SETTINGS).is_file():
         config = read_json(folder / SETTINGS)
         _check_config(folder / SETTINGS, config)

@@ -31,7 +31,7 @@ CASES = {  # kind of configuration, class, settings
     "camembert": ("CamembertConfig", "CamembertForMaskedLM", {**ONE_SEGMENT, "hidden_act": "gelu_new"}),
     "two segments": ("RobertaConfig", "RobertaModel", {**BERT_SIZES, "type_vocab_size": 2, "pad_token_id": 0}),
     "activation": ("DistilBertConfig", "DistilBertModel", {**DISTIL, "pad_token_id": 5, "activation": "relu"}),
-    "bert": ("BertConfig", "BertForMaskedLM", {**BERT_SIZES, "pad_token_id": 7}),
+    "bert": ("BertConfig", "BertForMaskedLM", {**BERT_SIZES, "pad_token_id": 7, "hidden_act": "gelu_python"}),
 }
 
 

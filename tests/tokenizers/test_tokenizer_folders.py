@@ -150,6 +150,20 @@ def test_a_vocabulary_that_is_not_utf_8_is_refused_and_a_byte_order_mark_skipped
         read_vocabulary(path)
 
 
+def test_a_token_with_two_ids_in_two_files_is_refused_and_a_token_of_one_file_is_not(tmp_path):
+    write_bert(tmp_path)
+    kinds = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
+    whole = {name: {"type": kind} for name, kind in kinds.items()}
+    whole["model"]["vocab"] = {token: number for number, token in enumerate(vocabulary())}
+    whole["model"]["vocab"]["[unused1]"] = whole["model"]["vocab"].pop("Tokyo")  # whose line was written anew
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    assert encoder_reader(tmp_path).vocabulary["Tokyo"] == len(vocabulary()) - 1
+    whole["model"]["vocab"] |= {"tokyo": 5}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    with pytest.raises(ValueError, match=r"vocab.txt: needs the ids of tokenizer.json; .* Received: other ids"):
+        encoder_reader(tmp_path)
+
+
 def test_padding_may_be_any_token(tmp_path):
     write_bert(tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL[1:], "a", SPECIAL[0]]))
