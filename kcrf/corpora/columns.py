@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from kcrf.corpora.lines import CJK
@@ -16,6 +17,10 @@ ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 CONLLU_WIDTH = 10
 _CONLLU_ID, _NO_TOKEN = re.compile(r"\d+([-.]\d+)?"), re.compile(r"\d+[-.]\d+")  # 3-4 is a range, 3.1 an empty node
 _CLASS = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*[$]?|[^\w\s()]+|-[LR]RB-")  # NN, n, PRP$, v-aux, ``
+_USUAL_TAG = re.compile(  # of entities; of Universal Dependencies and the Penn Treebank
+    rf"{ENTITY_TAG.pattern}|[?]|-1|ADJ|ADP|ADV|AUX|CCONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT|SCONJ|SYM|VERB|X"
+    r"|NNP?S?|VB[DGNPZ]?|(?:JJ|RB)[RS]?|W?P(?:RP)?[$]?|W?DT|WRB|CC|CD|EX|FW|IN|LS|MD|PDT|POS|RP|TO|UH|[^\w\s]+"
+)
 _BMESO = set("BMESIO")
 _JSON_ARRAY = re.compile(r'\s*\[\s*[\["]')
 _MOST_EXCHANGED, _MOST_CLASSES = 20, 100  # a column with more different tags may hold tokens, or lemmas
@@ -36,7 +41,8 @@ class Row(NamedTuple):
 class Columns:
     """The sentences of a file of columns, none of them empty.
 
-    `token` is the column with the tokens: 1 if the first one counts them, else 0. Most rows have `width` columns.
+    `token` is the column with the tokens: columns before it count them, or name sentences. Most rows have `width`
+    columns.
     """
 
     sentences: list[list[Row]]
@@ -60,11 +66,15 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
     if is_conllu(lines):
         return _split_conllu(path, lines)
     rows = list(map(_cells, lines))
+    if _are_exchanged(rows):
+        print_note(f"{path}: the tags are in the first of two columns: read the second as the tokens")
+        rows = [cells[::-1] for cells in rows]
     is_token = [not cells or _NO_TOKEN.fullmatch(cells[0]) is None for cells in rows]
     counted = [cells for cells, is_one in zip(rows, is_token, strict=True) if is_one]
     first = next((number for number, cells in enumerate(counted) if cells), 0)
     has_names = bool(counted) and not _TOKEN_NAMES.isdisjoint(map(str.lower, counted[first]))
-    token = _token_column(counted[first + 1 :] if has_names else counted)
+    numbers = _identifiers(counted[first + has_names :])
+    token = numbers + _token_column([cells[numbers:] for cells in counted[first + has_names :]])
     rows = [cells if is_one or not token else [] for cells, is_one in zip(rows, is_token, strict=True)]
     widths = Counter(len(cells) for cells in rows if cells)
     width = max(widths, key=lambda width: widths[width], default=0)  # of most lines that are not blank
@@ -78,6 +88,8 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
         if not line.strip() or line.startswith("-DOCSTART-"):
             sentences.append([])
         elif cells and number != head and not (is_comment and not sentences[-1]):
+            if numbers and sentences[-1] and sentences[-1][-1].cells[:numbers] != cells[:numbers]:
+                sentences.append([])
             sentences[-1].append(Row(number, cells))
     return Columns([rows for rows in sentences if rows], token, width)
 
@@ -95,8 +107,9 @@ def begin_columns(lines: Sequence[str]) -> bool | None:
         return None if len(lines) < _MOST_COMMENTS and any(line.startswith("# ") for line in lines) else False
     if rows[0][0].startswith("-DOCSTART-") or is_conllu(lines):
         return True
-    are_rows = [1 < len(cells) == len(rows[0]) and ENTITY_TAG.fullmatch(cells[-1]) is not None for cells in rows[:2]]
-    return all(are_rows) and (True if len(rows) > 1 else None)
+    are_rows = all(1 < len(cells) == len(rows[0]) for cells in rows[:2])
+    are_tags = any(all(ENTITY_TAG.fullmatch(cells[place]) for cells in rows[:2]) for place in (0, -1))
+    return are_rows and are_tags and (True if len(rows) > 1 else None)
 
 
 def _split_conllu(path: object, lines: Sequence[str]) -> Columns:
@@ -119,6 +132,30 @@ def _cells(line: str) -> list[str]:
         return line.split("\t")
     cells = [cell for cell in line.split(" ") if cell]
     return [" ", *cells] if len(cells) == 1 and line[0] == " " else cells
+
+
+def _are_exchanged(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether all lines have a usual tag, and a second column that has other values."""
+    pairs = {tuple(cells) for cells in rows if cells and cells[0][0:1] != "#"}
+    tags, words = ({pair[place] for pair in pairs if len(pair) == 2} for place in (0, 1))
+    is_table = all(len(pair) == 2 for pair in pairs)
+    is_tag = is_table and any(map(str.isalpha, "".join(tags - {"O"}))) and all(map(_USUAL_TAG.fullmatch, tags))
+    return is_tag and not all(map(_USUAL_TAG.fullmatch, words))
+
+
+def _identifiers(rows: Sequence[Sequence[str]]) -> int:
+    """The number of columns before the tokens that have a number or a name of the sentence or the document."""
+    rows = [cells for cells in rows if cells and cells[0] != "-DOCSTART-"]
+    width, place = min(map(len, rows), default=0), 0
+    while place < width - 2 and name_sentences([cells[place] for cells in rows]):
+        place += 1
+    return place
+
+
+def name_sentences(values: Sequence[str]) -> bool:
+    """Whether each of the values stands in one stretch of rows, of two rows or more on average."""
+    names = [value for value, _ in groupby(values)]
+    return len({*names}) == len(names) and len(values) >= max(4, 2 * len(names))
 
 
 def _token_column(rows: Sequence[Sequence[str]]) -> int:

@@ -29,7 +29,7 @@ Rows = list[tuple[int, str, str]]  # line number, token, tag
 
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
 _AS_BIO, _AS_BIOES = str.maketrans("EMLSU", "IIIBB"), str.maketrans("MLU", "IES")
-_ORDINALS = ("first", "second")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
 _NEARLY_ALL = 0.99  # fraction of the tokens that end in their position
 _BEGUN = 0.9  # fraction of the sentences that begin at the begin of a word
 _CHARACTERS, _CHINESE = 0.9, 0.7  # fraction of the words that are one character, in a file of characters

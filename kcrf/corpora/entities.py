@@ -72,7 +72,7 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
         raise ValueError(f"{path}: needs labels of spans. Received: labels of texts, which --task classify reads")
     rows = trimmed(path, [(text.number, text.text, [span[:3] for span in text.spans]) for text in texts])
     rows = _apart(path, rows, repair)
-    return [_sentence(path, *row, text.unknown) for row, text in zip(rows, texts, strict=True)]
+    return [_sentence(path, *row, text) for row, text in zip(rows, texts, strict=True)]
 
 
 def _rows(path: object, number: int, tokens: list[str], tags: list[str | None]) -> list[tuple[int, str, str]]:
@@ -128,9 +128,9 @@ def _without_overlaps(spans: Iterable[Any]) -> list[Any]:
     return kept
 
 
-def _sentence(path: object, number: int, text: str, spans: list[Any], unknown: Sequence[tuple[int, int]]) -> Sentence:
+def _sentence(path: object, number: int, text: str, spans: list[Any], item: Annotated) -> Sentence:
     try:
-        return Sentence(text, spans, [], outside_spans(spans, unknown))
+        return Sentence(text, spans, list(item.tokens), outside_spans(spans, item.unknown))
     except ValueError as error:
         units = [] if max((end for _, end, _ in spans), default=0) <= len(text) else fitting_units([(text, spans)])
         hint = f"; they are within it in {' or '.join(units)}" if units else ""

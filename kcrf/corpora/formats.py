@@ -23,6 +23,7 @@ class Annotated(NamedTuple):
     labels: Sequence[str] = ()
     text_b: str | None = None
     unknown: Sequence[tuple[int, int]] = ()
+    tokens: Sequence[tuple[int, int]] = ()
 
 
 class Tagged(NamedTuple):

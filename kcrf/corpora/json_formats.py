@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.formats import Annotated, Format, Item, Source, Span, Tagged, note, span, string
 from kcrf.corpora.lines import FilePath
-from kcrf.corpora.offsets import from_units, misplaced
+from kcrf.corpora.offsets import from_units
 from kcrf.corpora.sentences import UNKNOWN
 from kcrf.files import json_line, read_json
 
@@ -19,7 +19,7 @@ _ALL = ("ner", "pos", "cws", "classify")
 JSON_FORMATS: list[Format] = []  # the first one that recognizes a file reads it
 
 
-def _json(
+def json_format(
     name: str,
     tasks: Sequence[str],
     is_of: Callable[[Object], Any],
@@ -30,7 +30,7 @@ def _json(
 
     def add(parse: Parse) -> Parse:
         def read(source: Source) -> list[Item]:
-            return finish(source, _parsed(source, parse, name, form or f"an object as {name} exports it"))
+            return finish(source, _parsed(source, parse, name, form or f"an object as {name.split(' of ')[-1]} has it"))
 
         JSON_FORMATS.append(Format(name, tasks, lambda source: bool(is_of(source.first)), read))
         return parse
@@ -44,6 +44,8 @@ def _parsed(source: Source, parse: Callable[..., Any], name: str, form: str) -> 
     for number, item in source.objects:
         try:
             parsed = parse(number, item)
+            for text in parsed if isinstance(parsed, list) else [parsed]:
+                string(text.text if isinstance(text, Annotated) else "")
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise ValueError(
                 f"{source.path}:{number}: needs {form}. Received: {json_line(item)[:80]!r} "
@@ -59,7 +61,7 @@ def _parsed(source: Source, parse: Callable[..., Any], name: str, form: str) -> 
     return items
 
 
-def _has(name: str, kind: type, member: str = "") -> Callable[[Object], bool]:
+def has(name: str, kind: type, member: str = "") -> Callable[[Object], bool]:
     """Makes a test for objects: whether `name` has a value of a type, or a list with an object that has `member`."""
 
     def is_of(item: Object) -> bool:
@@ -70,7 +72,7 @@ def _has(name: str, kind: type, member: str = "") -> Callable[[Object], bool]:
     return is_of
 
 
-def _spans(values: Iterable[Any], start: str, end: str, label: str, text: str = "text") -> list[Span]:
+def spans_of(values: Iterable[Any], start: str, end: str, label: str, text: str = "text") -> list[Span]:
     """The spans of objects whose members have these names, or of lists `[start, end, label]`."""
     spans = []
     for value in values:
@@ -119,7 +121,7 @@ def _region(value: Object) -> Span:
     return span(value["start"], value["end"], label, value.get("text"))
 
 
-@_json(
+@json_format(
     "Label Studio",
     _ALL,
     lambda item: isinstance(item.get("data"), dict) and {"annotations", "completions", "predictions"} & item.keys(),
@@ -143,76 +145,13 @@ def _of_label_studio(number: int, item: Object) -> Annotated | None:
     return Annotated(number, text, spans, labels, text_b)
 
 
-@_json("Label Studio (JSON-MIN)", _ALL, lambda item: "annotation_id" in item or any(map(_are_regions, item.values())))
+@json_format("Label Studio (JSON-MIN)", _ALL, lambda x: "annotation_id" in x or any(map(_are_regions, x.values())))
 def of_json_min(number: int, item: Object) -> Annotated:
     """Reads an object of JSON-MIN, or a row of a table of Label Studio."""
     regions = [region for value in item.values() if _are_regions(value) for region in value]
     labels = [item["label"]] if isinstance(item.get("label"), str) else []
     text, text_b = _texts_of_data(item)
     return Annotated(number, text, list(map(_region, regions)), labels, text_b)
-
-
-# public corpora
-
-
-def _with_either_end(source: Source, texts: list[Annotated]) -> list[Annotated]:
-    """Reads the end of an entity as its last character or as the position after it, as the texts of entities say."""
-    inclusive = [t._replace(spans=[(a, b + 1, label, text) for a, b, label, text in t.spans]) for t in texts]
-    if all(text is None for t in texts for *_, text in t.spans):
-        return texts
-    wrong = [len(misplaced([(t.number, t.text, t.spans) for t in rows])) for rows in (inclusive, texts)]
-    return inclusive if wrong[0] <= wrong[1] else texts
-
-
-@_json(
-    "entities of CLUENER",
-    ("ner",),
-    _has("label", dict),
-    '{"text": ..., "label": {label: {entity: [[start, end], ...]}}}, as CLUENER has it',
-    _with_either_end,
-)
-def _of_cluener(number: int, item: Object) -> Annotated:
-    spans = [
-        span(start, end, label, string(entity))
-        for label, entities in item["label"].items()
-        for entity, places in entities.items()
-        for start, end in places
-    ]
-    return Annotated(number, string(item["text"]), spans)
-
-
-@_json(
-    "entities of CMeEE",
-    ("ner",),
-    _has("entities", list, "start_idx"),
-    '{"text": ..., "entities": [{"start_idx": ..., "end_idx": ..., "type": ..., "entity": ...}]}, as CMeEE has it',
-    _with_either_end,
-)
-def _of_cmeee(number: int, item: Object) -> Annotated:
-    spans = [span(x["start_idx"], x["end_idx"], x["type"], string(x["entity"])) for x in item["entities"]]
-    return Annotated(number, string(item["text"]), spans)
-
-
-@_json(
-    "entities of CCKS",
-    ("ner",),
-    _has("originalText", str),
-    '{"originalText": ..., "entities": [{"start_pos": ..., "end_pos": ..., "label_type": ...}]}, as CCKS has it',
-    _with_either_end,
-)
-def _of_ccks(number: int, item: Object) -> Annotated:
-    spans = _spans(item["entities"], "start_pos", "end_pos", "label_type", "entity")
-    return Annotated(number, string(item["originalText"]), spans)
-
-
-@_json("training files of spaCy 2", ("ner", "pos"), _has("paragraphs", list))
-def _of_spacy(number: int, item: Object) -> list[Item]:
-    items: list[Item] = []
-    for sentence in (sentence for paragraph in item["paragraphs"] for sentence in paragraph["sentences"]):
-        tags = [x.get("ner") or x.get("tag") for x in sentence["tokens"]]
-        tokens = [string(x["orth"]) for x in sentence["tokens"]]
-        items.append(Tagged(number, tokens, ["?" if tag == "-" else tag for tag in tags]))
-    return items
 
 
 # tokens with tags: Hugging Face's token classification, `kcrf tag`, `kcrf segment`
@@ -295,17 +234,6 @@ def _names_beside(path: FilePath, member: str | None) -> Any:
     return None
 
 
-@_json("entities of GLiNER", ("ner",), _has("tokenized_text", list))
-def _of_gliner(number: int, item: Object) -> Tagged:
-    tokens = list(map(string, item["tokenized_text"]))
-    tags: list[str | None] = ["O"] * len(tokens)
-    for first, last, label in item["ner"]:  # tokens
-        if not 0 <= first <= last < len(tokens) or {*tags[first : last + 1]} != {"O"}:
-            raise ValueError(f"entities must be apart, within the tokens. Received: {first} to {last}")
-        tags[first : last + 1] = [f"B-{string(label)}"] + [f"I-{label}"] * (last - first)
-    return Tagged(number, tokens, tags)
-
-
 JSON_FORMATS.append(Format("tokens with their tags", ("ner", "pos", "cws"), _is_of_tokens, _read_tokens))
 
 
@@ -331,13 +259,13 @@ def _with_all_answers(source: Source, texts: list[Annotated]) -> list[Annotated]
     return joined
 
 
-@_json("Prodigy", _ALL, _is_of_prodigy, finish=_with_all_answers)
+@json_format("Prodigy", _ALL, _is_of_prodigy, finish=_with_all_answers)
 def _of_prodigy(number: int, item: Object) -> Annotated | None:
     if item.get("answer", "accept") != "accept":
         return None
     labels = item["accept"] if isinstance(item.get("accept"), list) else [item["label"]] if "label" in item else []
-    spans = _spans(item.get("spans", []), "start", "end", "label")
-    return Annotated(number, string(item["text"]), spans, list(map(string, labels)))
+    spans = spans_of(item.get("spans", []), "start", "end", "label")
+    return Annotated(number, item["text"], spans, list(map(string, labels)))
 
 
 # doccano
@@ -347,7 +275,7 @@ def _is_of_doccano(item: Object) -> bool:
     """Whether an object has labels, or the entities of a project with relations or intents; spaCy's have none."""
     has_labels = any(isinstance(item.get(name), list) for name in ("label", "labels"))
     has_entities = isinstance(item.get("entities"), list) and "cats" in item
-    return has_labels or has_entities or _has("entities", list, "start_offset")(item)
+    return has_labels or has_entities or has("entities", list, "start_offset")(item)
 
 
 def _from_javascript(source: Source, texts: list[Annotated]) -> list[Annotated]:
@@ -362,39 +290,11 @@ def _from_javascript(source: Source, texts: list[Annotated]) -> list[Annotated]:
     return [t._replace(spans=spans) for t, spans in zip(texts, moved)] if changed and fits else texts
 
 
-@_json("doccano", _ALL, _is_of_doccano, finish=_from_javascript)
+@json_format("doccano", _ALL, _is_of_doccano, finish=_from_javascript)
 def _of_doccano(number: int, item: Object) -> Annotated:
     labels = next((item[name] for name in ("label", "labels", "entities", "cats") if name in item), [])
     if labels and all(type(label) in (int, bool, float) for label in labels):
         raise ValueError("one label of a text is read, not a vector of several")
-    spans = _spans([x for x in labels if not isinstance(x, str)], "start_offset", "end_offset", "label")
+    spans = spans_of([x for x in labels if not isinstance(x, str)], "start_offset", "end_offset", "label")
     text = string(item["text"] if "text" in item else item["data"])  # older versions call the text "data"
     return Annotated(number, text, spans, [label for label in labels if isinstance(label, str)])
-
-
-# kcrf, and spaCy's examples
-
-
-@_json(
-    "texts with entities",
-    ("ner",),
-    lambda item: "text" in item and "entities" in item,
-    '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}; docs/entities.md lists other formats',
-)
-def _of_kcrf(number: int, item: Object) -> Annotated:
-    text = string(item["text"])
-    spans = _spans(item["entities"], "start", "end", "label")
-    return Annotated(number, text, spans, unknown=_unknown(item.get("unknown", []), text))
-
-
-def _unknown(parts: Any, text: str) -> list[tuple[int, int]]:
-    """The member "unknown" of an object as a sorted list of `(start, end)`."""
-    if parts is True:
-        return [(0, len(text))] if text else []
-    are_pairs = isinstance(parts, list) and all(isinstance(part, list) and len(part) == 2 for part in parts)
-    if not are_pairs or any(type(x) is not int for part in parts for x in part):
-        raise TypeError(f"`unknown` must be true or [[start, end], ...], not {parts!r}")
-    wrong = next((part for part in parts if not 0 <= part[0] < part[1] <= len(text)), None)
-    if wrong:
-        raise ValueError(f"a part of `unknown` must be within the {len(text)} characters of the text, not {wrong}")
-    return sorted((start, end) for start, end in parts)

@@ -31,7 +31,7 @@ def json_objects(path: str | PathLike[str], lines: Sequence[str]) -> list[tuple[
 def _unwrapped(objects: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
     """The objects in a list of the only object, as in {"version": ..., "data": [...]}; other objects as they are."""
     number, item = objects[0] if objects else (0, {})
-    parts = next((item[name] for name in ("data", "annotations", "examples") if name in item), None)
+    parts = next((item[name] for name in ("data", "annotations", "examples", "documents") if name in item), None)
     if len(objects) != 1 or not isinstance(parts, list) or not {"text", "tokens", "id"}.isdisjoint(item):
         return objects
     parts = [_as_object(part) for part in parts if part is not None]

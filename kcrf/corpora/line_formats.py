@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kcrf.corpora.brat import is_standoff, read_standoff
-from kcrf.corpora.columns import ENTITY_TAG, Columns, check_one_tag, is_conllu, split_columns
+from kcrf.corpora.columns import ENTITY_TAG, Columns, check_one_tag, is_conllu, name_sentences, split_columns
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
@@ -147,9 +147,9 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
 def _read_tokens_of_table(source: Source) -> list[Item]:
     """A sentence ends at an empty line, and where the number in the first of three columns or more changes."""
     rows = _tokens_of_table(source)
-    has_numbers = all(len(cells) > 2 and _NUMBERED.fullmatch(cells[0]) for _, cells in rows)
-    items: list[Tagged] = []
-    last, current = 0, None
+    names = [cells[0] for _, cells in rows if len(cells) > 2]
+    has_numbers = len(names) == len(rows) and (all(map(_NUMBERED.fullmatch, names)) or name_sentences(names))
+    items, last, current = list[Tagged](), 0, None
     for number, cells in rows:
         is_next = has_numbers and cells[0] not in ("", current)
         if not items or is_next or not all(source.lines[n - 1].strip() for n in range(last + 1, number)):
@@ -225,10 +225,35 @@ def _read_trees(source: Source) -> list[Item]:
     return items
 
 
+def _are_chunks(source: Source) -> bool:
+    """Whether words with tags stand between lone brackets, as in [ Pierre/NNP Vinken/NNP ]."""
+    words = {word for line in source.lines for word in line.split() if word.strip("=")}
+    return {"[", "]"} <= words and all("/" in word[1:-1] for word in words - {"[", "]"})
+
+
+@_lines("words with tags in chunks of the Penn Treebank", ("pos", "cws"), _are_chunks)
+def _read_chunks(source: Source) -> list[Item]:
+    """A sentence ends at a blank line, at a line of =====, and after the tag `.` with the quotes that follow it."""
+    items: list[Tagged] = []
+    last = ""
+    for number, line in enumerate(source.lines, 1):
+        words = [word.rpartition("/") for word in line.split() if word.strip("=[]")]
+        last = last if words else ""
+        for token, _, tag in words:
+            is_after = last == "." and tag in ("''", ")", "-RRB-")
+            items += [] if is_after or last not in ("", ".") else [Tagged(number, [], [])]
+            items[-1].tokens.append(token.replace("\\/", "/"))
+            items[-1].tags.append(tag)
+            last = "." if is_after else tag
+    return list(items)
+
+
 # -- entities within the text
 
 _XML_ENTITY = re.compile(r"<([A-Za-z]\w*)((?: [^<>]*)?)>([^<>]+)</\1>")
-_XML_BLOCK = re.compile(r"</?(?:s|p|sent|sentence|text|doc|document|body|xml)(?: [^<>]*)?/?>", re.IGNORECASE)
+_XML_BLOCK = re.compile(
+    r"<[?]xml.*?[?]>|</?(?:s|p|sent|sentence|text|doc|document|body|xml)(?: [^<>]*)?/?>", re.IGNORECASE
+)
 _XML_TYPE = re.compile(r"""(?:type|label|class|cat)=["']?([^"'\s]+)""", re.IGNORECASE)
 
 
@@ -255,9 +280,6 @@ def _read_xml(source: Source) -> list[Item]:
     return items
 
 
-_PARTS_OF_SPEECH = {"v", "n", "V", "N", "VV", "NN", "VERB", "NOUN"}
-
-
 def _pairs_of_words(source: Source) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """The words and their classes of each line, as in 李雷/nr 在/o."""
     first = source.first_line
@@ -276,8 +298,9 @@ def _are_classes_of_entities(source: Source) -> bool:
     if source.task == "classify":
         return False
     classes = {label for _, pairs in _pairs_of_words(source) for _, label in pairs}
-    are_types = source.task == "ner" and bool({"o", "O"} & classes) and not _PARTS_OF_SPEECH & classes
-    return bool(classes - {"o", "O"}) and (are_types or all(map(ENTITY_TAG.fullmatch, classes)))
+    has_outside = {"o", "O"} & classes and not {"v", "n", "V", "N", "VV", "NN", "VERB", "NOUN"} & classes
+    are_types = source.task == "ner" and has_outside or all(map(ENTITY_TAG.fullmatch, classes))
+    return bool(classes - {"o", "O"} and are_types)
 
 
 @_lines("words with the types of entities", ("ner",), _are_classes_of_entities)
@@ -306,8 +329,7 @@ _BRACKET = re.compile(r"(?:\(([A-Z_]+))?(\*?\)?)")
 def _ontonotes(source: Source) -> tuple[Columns, int] | None:
     """The columns, and the number of the column with entities in brackets."""
     lines = ["" if line.startswith(("#begin document", "#end document")) else line for line in source.lines]
-    text = "".join(lines) if source.task == "ner" else ""
-    if "(" not in text or "*" not in text:
+    if source.task != "ner" or not {"(", "*"} <= {*"".join(lines)}:
         return None
     columns = split_columns(source.path, lines)
     is_table = all(len(cells) == columns.width for cells in columns.rows)
@@ -336,8 +358,7 @@ def _read_ontonotes(source: Source) -> list[Item]:
     return items
 
 
-_TYPE = re.compile(r"[A-Za-z][\w./-]*")
-_MOST_TYPES = 100
+_TYPE, _MOST_TYPES = re.compile(r"[A-Za-z][\w./-]*"), 100
 
 
 def _types_alone(source: Source) -> Columns | None:
@@ -353,33 +374,27 @@ def _types_alone(source: Source) -> Columns | None:
     types = {*tags} - {"O"}
     are_types = all(_TYPE.fullmatch(tag) and not ENTITY_TAG.fullmatch(tag) for tag in types)
     is_table = columns.width == columns.token + 2 and all(len(cells) == columns.width for cells in columns.rows)
-    is_found = is_table and 0 < len(types) <= _MOST_TYPES and are_types and tags.count("O") * 2 >= len(tags)
-    return columns if is_found else None
+    are_few = 0 < len(types) <= _MOST_TYPES and tags.count("O") * 2 >= len(tags)
+    return columns if is_table and are_types and are_few else None
 
 
 @_lines("columns of types", ("ner",), _types_alone)
 def _read_types(source: Source) -> list[Item]:
     columns = _types_alone(source) or Columns([], 0, 0)
     note(source.path, "tags without B- and I-: tokens of one type in a row are one entity", 1)
-    items: list[Item] = []
-    for rows in columns.sentences:
-        tags: list[str | None] = ["O" if row.cells[-1] == "O" else f"I-{row.cells[-1]}" for row in rows]
-        items.append(Tagged(rows[0].number, [row.cells[columns.token] for row in rows], tags))
-    return items
+    return _of_columns(columns, lambda cells: "O" if cells[-1] == "O" else f"I-{cells[-1]}")
 
 
 _MISC = re.compile(r"(?:^|[|\t])(?:NER|NE|ner|Entity|BIO)=(O|[BIESMLU]-[^|]+)")
 
 
-def _has_entities_in_misc(source: Source) -> bool:
-    return source.task == "ner" and is_conllu(source.lines) and any(map(_MISC.search, source.lines))
-
-
-@_lines("CoNLL-U with entities", ("ner",), _has_entities_in_misc)
+@_lines("CoNLL-U", ("ner",), lambda x: x.task == "ner" and is_conllu(x.lines) and any(map(_MISC.search, x.lines)))
 def _read_misc(source: Source) -> list[Item]:
-    """CoNLL-U with tags in MISC, as in NER=B-PER."""
-    items: list[Item] = []
-    for sentence in split_columns(source.path, source.lines).sentences:
-        tags = [match[1] if (match := _MISC.search(row.cells[9])) else "O" for row in sentence]
-        items.append(Tagged(sentence[0].number, [row.cells[1] for row in sentence], list(tags)))
-    return items
+    columns = split_columns(source.path, source.lines)
+    return _of_columns(columns, lambda cells: match[1] if (match := _MISC.search(cells[9])) else "O")
+
+
+def _of_columns(columns: Columns, tag_of: Callable[[list[str]], str]) -> list[Item]:
+    """The tokens of columns, with the tag that a function computes from each row."""
+    rows = [(each[0].number, [row.cells for row in each]) for each in columns.sentences]
+    return [Tagged(number, [x[columns.token] for x in cells], list(map(tag_of, cells))) for number, cells in rows]

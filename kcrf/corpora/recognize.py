@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 
 from kcrf.corpora.formats import Annotated, Item, Source, Tagged
-from kcrf.corpora.json_formats import JSON_FORMATS
+from kcrf.corpora.json_corpora import JSON_FORMATS
 from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
 from kcrf.corpora.line_formats import LINE_FORMATS
 from kcrf.corpora.lines import FilePath
 from kcrf.corpora.offsets import check_offsets
 
-_TASKS = {  # what each task needs, and the function that reads it
-    "ner": ("texts with entities, or tokens with their tags", "read_entities"),
-    "pos": ("tokens with their tags", "read_tagged"),
-    "cws": ("one sentence of words per line", "read_segmented"),
-    "classify": ("texts with a label each", "read_classified"),
+_ENTITIES = '{"text": "Kim slept", "entities": [{"start": 0, "end": 3, "label": "PER"}]}'
+_TASKS = {  # what each task needs, the function that reads it, and JSON for other formats to be converted to
+    "ner": ("texts with entities, or tokens with their tags", "read_entities", _ENTITIES),
+    "pos": ("tokens with their tags", "read_tagged", '{"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}'),
+    "cws": ("one sentence of words per line", "read_segmented", '{"words": ["今天", "天气"]}'),
+    "classify": ("texts with a label each", "read_classified", '{"text": "a good film", "label": "pos"}'),
 }
 
 
@@ -24,13 +25,15 @@ def read_items(path: FilePath, lines: Sequence[str], task: str) -> list[Item] | 
     if not is_json and task != "classify":
         refuse_json_lines(path, lines)
     found = next((each for each in (JSON_FORMATS if is_json else LINE_FORMATS) if each.is_of(source)), None)
-    if found is None and (not is_json or task == "classify"):
+    is_xml = source.first_line.startswith(("<?xml", "<!DOCTYPE"))
+    if found is None and not is_xml and (not is_json or task == "classify"):
         return None
     if found is None or task not in found.tasks:
-        needed, _ = _TASKS[task]
-        received = found.name if found else f"JSON objects with {', '.join(source.first) or 'no members'}"
-        advice = "; docs/entities.md and docs/tokens.md list the formats"
+        needed, _, example = _TASKS[task]
+        received = "an XML document" if is_xml else f"JSON objects with {', '.join(source.first) or 'no members'}"
+        advice = f"; convert it to lines such as {example}"
         if found:
+            received = found.name
             reader = _TASKS[found.tasks[0]][1]
             advice = f", which --task {found.tasks[0]} and `kcrf.corpora.{reader}` read"
         raise ValueError(f"{path}: needs {needed}. Received: {received}{advice}")

@@ -124,7 +124,9 @@ def _are_tags(column: Sequence[str]) -> bool:
 def _is_entity_line(words: Sequence[str]) -> bool:
     """Whether a line is a token with its tag, or a JSON object, rather than words."""
     is_json = words[0].startswith('{"') and words[-1].endswith("}")
-    return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and ENTITY_TAG.fullmatch(words[-1]) is not None
+    return (
+        is_json or words[0] == "-DOCSTART-" or len(words) > 1 and any(map(ENTITY_TAG.fullmatch, (words[0], words[-1])))
+    )
 
 
 def _check_no_classes(path: object, lines: Sequence[Sequence[str]], words: Sequence[str]) -> None:

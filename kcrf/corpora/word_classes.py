@@ -63,15 +63,4 @@ def without_markup(path: object, lines: Sequence[str]) -> list[str]:
         return list(lines)
     first = lines[is_markup.index(True)].strip()
     print_note(f"{path}: skipped {sum(is_markup):,} lines of markup, such as {first[:40]}")
-    lines = ["" if skipped else line for line, skipped in zip(lines, is_markup, strict=True)]
-    return _joined(lines) if first.startswith("=") else lines
-
-
-def _joined(lines: Sequence[str]) -> list[str]:
-    """Joins the lines between blank lines to one sentence, without the brackets around noun phrases, as in the WSJ."""
-    joined, first = [""] * len(lines), None
-    for number, line in enumerate(lines):
-        first = None if not line.strip() else number if first is None else first
-        if first is not None:
-            joined[first] += "".join(f"{word} " for word in line.split() if word not in ("[", "]"))
-    return joined
+    return ["" if skipped else line for line, skipped in zip(lines, is_markup, strict=True)]

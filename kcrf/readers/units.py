@@ -38,14 +38,11 @@ class Window(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The units of a text, `(units, 2)`, half-open, and its windows, whose kept units are consecutive and all units.
-
-    Windows of a text that is classified lack its end if `is_cut`.
-    """
+    """The units of a text, `(units, 2)`, half-open, and its windows, whose kept units are consecutive and all units."""
 
     units: np.ndarray
     windows: list[Window]
-    is_cut: bool = False
+    is_cut: bool = False  # whether the windows of a text that is classified lack its end
 
 
 class Reader(ABC):

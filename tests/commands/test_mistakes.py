@@ -67,7 +67,7 @@ MISTAKES = [
         f"{TRAIN} train.conll --task classify",
         "train.conll: needs texts with a label each. Received: what looks like token",
     ),
-    (f"{TRAIN} swapped.conll --task ner", "; the tags are in the first column, where the tokens must be"),
+    (f"{TRAIN} swapped.conll", "what looks like entities, which --task ner"),
     (f"{TRAIN} first_of_three.conll --task ner", "Received: 'NN'; --column 1 has tags"),
     (f"{TRAIN} words.txt --task ner", "sentences of words, which --task cws"),
     (f"{TRAIN} pos.conll", "what looks like a token and its tag per line (a, d, n), which --task pos and"),

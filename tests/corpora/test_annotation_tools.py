@@ -68,7 +68,7 @@ def test_exported_entities_are_read(tool, as_array, tmp_path, capsys):
     [
         ({**EXPORTS["doccano"], "label": [[0, 9, "PER"]]}, "export.json:2: .* within its 5 characters"),
         ({**EXPORTS["doccano"], "label": [[0, 3, "PER"], [2, 5, "LOC"]]}, "export.json:2: entities must not overlap"),
-        ({**EXPORTS["doccano"], "label": [[0, 2]]}, "export.json:2: needs an object as doccano exports it"),
+        ({**EXPORTS["doccano"], "label": [[0, 2]]}, "export.json:2: needs an object as doccano has it"),
         ({**EXPORTS["doccano"], "label": [[0, "2", "PER"]]}, "export.json:2: needs .*start and end must be ints"),
         ({**EXPORTS["doccano"], "label": [[0, 2, ""]]}, "export.json:2: needs .*a label must be text"),
     ],

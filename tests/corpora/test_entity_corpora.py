@@ -67,11 +67,11 @@ def test_offsets_in_another_unit_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ({"text": TEXT, "label": {"name": {"李雷": [[0]]}}}, "needs .*, as CLUENER has it"),
-        ({"text": TEXT, "label": {"name": [[0, 1]]}}, "needs .*, as CLUENER has it"),
+        ({"text": TEXT, "label": {"name": {"李雷": [[0]]}}}, "needs an object as CLUENER has it"),
+        ({"text": TEXT, "label": {"name": [[0, 1]]}}, "needs an object as CLUENER has it"),
         ({"text": TEXT, "label": {"": {"李雷": [[0, 1]]}}}, "needs .* a label must be text"),
         ({"text": TEXT, "label": {"name": {"李雷": [["0", "1"]]}}}, "needs .* start and end must be ints"),
-        ({"label": {}}, "needs .*, as CLUENER has it.* 'text'"),
+        ({"label": {}}, "needs an object as CLUENER has it.* 'text'"),
     ],
 )
 def test_an_object_of_another_form_is_named_with_its_line(item, message, tmp_path):
@@ -83,7 +83,7 @@ def test_an_object_of_another_form_is_named_with_its_line(item, message, tmp_pat
 def test_an_entity_of_cmeee_has_all_four_members(member, tmp_path):
     items = cmeee()
     items[1]["entities"][2].pop(member)
-    with pytest.raises(ValueError, match=f"corpus.json:2: needs .*, as CMeEE has it.*'{member}'"):
+    with pytest.raises(ValueError, match=f"corpus.json:2: needs an object as CMeEE has it.*'{member}'"):
         read_entities(write(tmp_path, items))
 
 

@@ -159,6 +159,7 @@ TREEBANKS = {
     "CTB": "<DOC>\n<DOCID> chtb_0001 </DOCID>\n<S ID=1>\nKim_NR saw_VV Ada_NR\n</S>\n</DOC>\n",
     "brackets": "<S ID=1>\n( (IP (NP-SBJ (NR Kim)) (VP (VV saw)\n  (NP-OBJ (-NONE- *) (NR Ada)))) )\n</S>\n",
     "WSJ": "\n======\n\n[ Kim/NR ]\nsaw/VV \n[ Ada/NR ]\n\n======\n",
+    "WSJ without lines": "\n\n[ Kim/NR ]\nsaw/VV \n[ Ada/NR ]\n",
     "Hugging Face": lines({"tokens": ["Kim", "saw", "Ada"], "ner_tags": [0, 0, 0], "pos_tags": ["NR", "VV", "NR"]}),
     "spaCy 2": json.dumps([{"paragraphs": [{"sentences": [{"tokens": [
         {"orth": "Kim", "tag": "NR"}, {"orth": "saw", "tag": "VV"}, {"orth": "Ada", "tag": "NR"}]}]}]}]),
@@ -169,7 +170,7 @@ TREEBANKS = {
 def test_tokens_of_treebanks_are_read(kind, tmp_path):
     path = write(tmp_path, TREEBANKS[kind])
     assert pairs(read_tagged(path)) == ["Kim/NR saw/VV Ada/NR"]
-    if kind in ("CTB", "brackets", "WSJ"):
+    if kind in ("CTB", "brackets", "WSJ", "WSJ without lines"):
         assert [words for words in read_segmented(path, strip_tags=True) if words] == [["Kim", "saw", "Ada"]]
 
 
@@ -214,7 +215,7 @@ def test_other_tasks_name_the_task(kind, read, tmp_path):
          "data.txt:1: needs .*paragraphlabels are not read"),
         (PUBTATOR.replace("Kim Lee\tPER", "Ada\tPER"), "data.txt:1: start and end of an entity"),
         (PUBTATOR + "one\ttwo\n", "data.txt:7: needs a line of PubTator"),
-        (lines({"foo": 1}), "data.txt: needs texts with entities, .* Received: JSON objects with foo; docs/ent"),
+        (lines({"foo": 1}), "data.txt: needs texts with entities, .* Received: JSON objects with foo; convert it"),
         (lines({}), "data.txt: needs texts with entities, .* Received: JSON objects with no members"),
         (STUDIO.replace('""end"":7', '""end"":x'), "data.txt:2: needs a row of Label Studio's table"),
     ],

@@ -4,13 +4,22 @@ import json
 
 import pytest
 
-from kcrf.corpora import Example, read_classified, read_conll, read_entities
+from kcrf.corpora import Example, read_classified, read_conll, read_entities, read_segmented, read_tagged
 from kcrf.corpora.conll import read_conll_tokens
 from kcrf.corpora.dictionary import read_user_dictionary
 from kcrf.corpora.tables import iterate_texts
 
 BACKENDS = ["torch"]
 KIM = "Kim slept"
+KIM_IN_BIOC = {
+    "passages": [
+        {
+            "offset": 10,
+            "text": KIM,
+            "annotations": [{"infons": {"type": "PER"}, "text": "Kim", "locations": [{"offset": 10, "length": 3}]}],
+        }
+    ]
+}
 TABLES = {
     "Excel in Europe": "\ufefftext;label\r\ngood, film;pos\r\nbad;neg\r\n",
     "Excel with empty columns": "\ufefftext\tlabel\t\t\r\ngood, film\tpos\t\t\r\n\t\t\t\r\nbad\tneg\t\t\r\n",
@@ -24,6 +33,11 @@ ENTITIES = {  # each has the text Kim slept with one person
     "Few-NERD": "Kim\tPER\nslept\tO\n",
     "GENIA": "###MEDLINE:95369245\n\nKim\tB-PER\nslept\tO\n",
     "GLiNER": json.dumps([{"tokenized_text": ["Kim", "slept"], "ner": [[0, 0, "PER"]]}]),
+    "DyGIE": json.dumps({"doc_key": "x", "sentences": [["Kim", "slept"]], "ner": [[[0, 0, "PER"]]]}),
+    "BioC": json.dumps({"source": "x", "documents": [{"id": "1", **KIM_IN_BIOC}]}),
+    "documents of BioC": json.dumps(KIM_IN_BIOC),
+    "tags before tokens": "B-PER Kim\nO slept\n",
+    "XML with its head": "<?xml version='1.0'?>\n<PER>Kim</PER> slept\n",
     "BosonNLP": "{{PER:Kim}} slept\n",
     "the member type": '{"text": "Kim slept", "entities": [{"entity": "Kim", "type": "PER", "start": 0, "end": 3}]}\n',
     "Kaggle with semicolons": "Sentence #;Word;POS;Tag\nSentence: 1;Kim;NNP;B-PER\n;slept;VBD;O\n",
@@ -160,3 +174,72 @@ def test_a_docbin_of_spacy_names_its_extra_or_is_read(tmp_path):
     DocBin(docs=[doc]).to_disk(path)
     (sentence,) = read_entities(path)
     assert (sentence.text, sentence.spans) == (KIM, [(0, 3, "PER")])
+
+
+@pytest.mark.parametrize(
+    "text", ["B-PER John\nO lives\nO in\nB-LOC Paris\n", "PROPN John\nVERB lives\nADP in\nNNP Paris\n"]
+)
+def test_columns_whose_tags_are_first_are_exchanged(text, tmp_path, capsys):
+    (sentence,) = read_tagged(write(tmp_path, text))
+    tags = [line.split()[0] for line in text.splitlines()]
+    assert sentence.text == "John lives in Paris" and [label for *_, label in sentence.spans] == tags
+    assert read_conll_tokens(text.splitlines())[0].text == "John lives in Paris"
+    assert "the tags are in the first of two columns" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["A DET\nX NOUN\n", "x B-PER\nO O\n", "? PUNCT\n! PUNCT\n"])
+def test_tokens_that_look_like_tags_stay_in_their_column(text, tmp_path, capsys):
+    assert read_tagged(write(tmp_path, text))[0].text[0] == text[0]
+    assert "first of two columns" not in capsys.readouterr().err
+
+
+def test_tokens_of_a_document_are_numbered_from_its_begin_and_nested_entities_need_repair(tmp_path):
+    item = {"sentences": [["Kim", "slept"], ["New", "York", "City"]], "ner": [[], [[2, 4, "LOC"], [3, 3, "PER"]]]}
+    path = write(tmp_path, json.dumps(item))
+    with pytest.raises(ValueError, match=r":1: entities must not overlap; `repair=True` keeps the longer of two"):
+        read_entities(path)
+    first, second = read_entities(path, repair=True)
+    assert first.spans == [] and second.spans == [(0, 13, "LOC")] and second.tokens == [(0, 3), (4, 8), (9, 13)]
+
+
+def test_sentences_of_the_penn_treebank_end_at_full_stops(tmp_path):
+    text = "[ Kim/NNP ]\nslept/VBD ./. ''/''\n[ 1\\/2/CD cat/NN ]\n,/, ./.\n\n[ Ada/NNP ]\n"
+    sentences = [sentence.text for sentence in read_tagged(write(tmp_path, text))]
+    assert sentences == ["Kim slept . ''", "1/2 cat , .", "Ada"]
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        ("<?xml version='1.0'?>\n<sentences>\n<text>good food</text>\n</sentences>\n", "an XML document"),
+        ('{"context": "Kim slept", "entity_label": "PER", "start_position": [0]}\n', "JSON objects with context, ent"),
+        ('{"text": "Kim slept", "event_list": []}\n', "JSON objects with text, event_list"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_entities, read_tagged, read_segmented])
+def test_formats_that_are_not_read_name_the_json_to_write(text, received, read, tmp_path):
+    with pytest.raises(ValueError, match=rf"Received: {received}.*; convert it to lines such as {{"):
+        read(write(tmp_path, text))
+
+
+NAMED = {  # each has two sentences, with one and with two people
+    "names": "s1\tKim\tB-PER\ns1\tslept\tO\ns2\tAda\tB-PER\ns2\tsaw\tO\ns2\tKim\tB-PER\n",
+    "names and empty lines": "s1 Kim B-PER\ns1 slept O\n\ns2 Ada B-PER\ns2 saw O\ns2 Kim B-PER\n",
+    "a head": "sid word tag\n0 Kim B-PER\n0 slept O\n1 Ada B-PER\n1 saw O\n1 Kim B-PER\n",
+    "CSV": "id,word,tag\na0,Kim,B-PER\na0,slept,O\na1,Ada,B-PER\na1,saw,O\na1,Kim,B-PER\n",
+    "a document and counts": "d 0 1 Kim B-PER\nd 0 2 slept O\n\nd 0 1 Ada B-PER\nd 0 2 saw O\nd 0 3 Kim B-PER\n",
+}
+
+
+@pytest.mark.parametrize("text", NAMED.values(), ids=NAMED)
+def test_names_of_sentences_are_no_tokens(text, tmp_path):
+    sentences = read_entities(write(tmp_path, text))
+    assert [s.text for s in sentences] == ["Kim slept", "Ada saw Kim"]
+    assert [s.spans for s in sentences] == [[(0, 3, "PER")], [(0, 3, "PER"), (8, 11, "PER")]]
+    if "," not in text:
+        assert [s.text for s in read_conll_tokens(text.splitlines())] == ["Kim slept", "Ada saw Kim"]
+
+
+def test_tokens_that_recur_are_no_names(tmp_path):
+    text = "no DT B-X\nno DT O\nno DT O\nyes UH O\nno DT O\n"
+    assert read_entities(write(tmp_path, text))[0].text == "no no no yes no"
