@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from operator import index
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora import Sentence, read_conll
+from kcrf.corpora import Sentence
+from kcrf.corpora.columns import ENTITY_TAG
+from kcrf.corpora.conll import sentences_of_tags
 
 _TOKENS = ("tokens", "words", "token", "word", "Word")
 _TAGS = ("ner_tags", "pos_tags", "upos", "tags", "labels", "tag", "label", "Tag")
@@ -58,6 +61,8 @@ def _joined_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         sentence = row[key] if row[key] == row[key] and row[key] is not None else sentence  # NaN differs from itself
         numbered.append((sentence, row))
     groups = [[row for _, row in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
+    if len({name for name, _ in numbered}) < len(groups):
+        raise ValueError(f"the rows of each sentence must follow each other. Received: {key} in another order")
     return [{"tokens": [_first(r, _TOKENS) for r in g], "tags": [_first(r, _TAGS) for r in g]} for g in groups]
 
 
@@ -88,16 +93,20 @@ def _item(task: str, source: str, item: Any) -> Any:
 
 def _tuple(task: str, source: str, item: Any) -> Any:
     """A text with its spans as a `Sentence`; words and their tags as such, or for other tasks as pairs."""
-    is_pair = task != "classify" and isinstance(item, (tuple, list)) and len(item) == 2
-    if not is_pair or not isinstance(item[1], (list, tuple)):
+    if task == "ner" and isinstance(item, list) and item and all(map(_is_tagged_token, item)):
+        item = tuple(zip(*item, strict=True))
+    if task == "classify" or not isinstance(item, (tuple, list)) or len(item) != 2:
         return item
-    first, second = item
+    first, second = (part.tolist() if hasattr(part, "tolist") else part for part in item)  # of NumPy
+    second = _first(second, _SPANS) if isinstance(second, Mapping) else second  # of spaCy
+    if not isinstance(second, (list, tuple)):
+        return item
     if task == "ner" and isinstance(first, str):
         members = ("start", "end", "label")
-        spans = [[span[name] for name in members] if isinstance(span, Mapping) else span for span in second]
         try:
-            return Sentence(first, sorted((start, end, label) for start, end, label in spans))
-        except (TypeError, ValueError) as error:
+            spans = [[span[name] for name in members] if isinstance(span, Mapping) else span for span in second]
+            return Sentence(first, sorted((index(start), index(end), label) for start, end, label in spans))
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{source}: needs spans (start, end, label). Received: {second!r:.80} ({error})") from None
     if isinstance(first, str) or len(first) == 2 and isinstance(first, tuple):  # two words, or two (token, tag)
         return item
@@ -108,17 +117,24 @@ def _tuple(task: str, source: str, item: Any) -> Any:
             f"{source}: needs the names of tags, as in names = dataset.features['ner_tags'].feature.names. "
             f"Received: numbers, such as {second[0]!r}"
         )
-    return (list(first), list(second)) if task == "ner" else list(zip(first, second, strict=True))
+    if task != "ner":
+        return list(zip(first, second, strict=True))
+    for value in (*first, *second):
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"{source}: needs strings that are not empty. Received: {value!r}")
+    return list(first), list(second)
+
+
+def _is_tagged_token(pair: Any) -> bool:
+    return isinstance(pair, tuple) and len(pair) == 2 and ENTITY_TAG.fullmatch(str(pair[1])) is not None
 
 
 def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:
     """Converts items of words and tags to `Sentence`s. Their tag scheme is inferred from all of them together."""
-    tagged = [item for item in items if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], list)]
-    if not tagged:
-        return list(items)
-    lines = []
-    for words, tags in tagged:
-        lines += [f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)] + [""]
-    sentences = iter(read_conll(f"`{name}`", lines=lines))
-    numbers = {id(item) for item in tagged}
-    return [next(sentences) if id(item) in numbers else item for item in items]
+    rows = {
+        number: [(number, *pair) for pair in zip(*item, strict=True)]
+        for number, item in enumerate(items, 1)
+        if isinstance(item, tuple) and isinstance(item[0], list)
+    }
+    sentences = iter(sentences_of_tags(f"`{name}`", list(filter(None, rows.values()))))
+    return [next(sentences) if n in rows else item for n, item in enumerate(items, 1) if rows.get(n) != []]

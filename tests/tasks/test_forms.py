@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from kcrf.corpora import Sentence
@@ -38,6 +39,11 @@ def frames():
         [("Kim Lee saw Rome", [{"start": 0, "end": 7, "label": "PER"}, {"start": 12, "end": 16, "label": "LOC"}])],
         [(WORDS, TAGS)],
         [[WORDS, TAGS]],
+        [list(zip(WORDS, TAGS))],
+        [(np.array(WORDS), np.array(TAGS))],
+        [("Kim Lee saw Rome", {"entities": SPANS})],
+        [("Kim Lee saw Rome", [(np.int64(start), np.int64(end), label) for start, end, label in SPANS])],
+        [(WORDS, TAGS), ([], [])],
         [{"tokens": WORDS, "ner_tags": TAGS}],
         [{"text": "Kim Lee saw Rome", "entities": SPANS}],
         Dataset([{"tokens": WORDS, "ner_tags": NUMBERS}], NAMES),
@@ -103,3 +109,34 @@ def test_without_a_validation_set_a_tenth_is_held_out_by_the_seed():
     assert whole == sorted(s.text for s in sentences)
     with pytest.raises(ValueError, match="`incomplete` needs `valid`"):
         read_data(Settings(task="ner", incomplete=True), sentences)
+
+
+@pytest.mark.parametrize("token", ["-DOCSTART-", "#", "a\tb", "a\nb", " ", "1", "word", "2-3"])
+def test_tokens_in_memory_are_not_read_as_lines_of_a_file(token):
+    """In a file, such a line would be a comment, a number, the names of columns, or two columns."""
+    first, second = items_of("ner", "train", [([token, "Kim"], ["O", "B-PER"]), ([token], ["O"])])
+    assert first.text.startswith(token) and len(first.tokens) == 2 and first.spans[0][2] == "PER"
+    assert (second.text, second.spans) == (token, [])
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ([(["Kim", float("nan")], ["B-PER", "O"])], "item 1: needs strings that are not empty. Received: nan"),
+        ([(WORDS, TAGS), (["Kim"], [float("nan")])], "item 2: needs strings that are not empty. Received: nan"),
+        ([(["Kim", ""], ["B-PER", "O"])], "item 1: needs strings that are not empty. Received: ''"),
+        ([("Kim", [{"text": "Kim", "label": "PER"}])], r"item 1: needs spans \(start, end, label\)"),
+        ([("Kim", [(0.0, 3.0, "PER")])], r"item 1: needs spans \(start, end, label\)"),
+    ],
+)
+def test_missing_cells_and_offsets_are_no_words(part, message):
+    with pytest.raises(ValueError, match=message):
+        items_of("ner", "train", part)
+
+
+def test_rows_of_a_sentence_that_are_apart_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"sentence_id": [0, 1, 0, 1], "words": WORDS, "labels": TAGS})
+    for task in ("ner", "pos"):
+        with pytest.raises(ValueError, match="the rows of each sentence must follow each other. Received: sentence_id"):
+            items_of(task, "train", frame)
