@@ -6,8 +6,7 @@ from typing import Any
 from kcrf.commands.parsers import (
     OVERWRITE,
     CommandParser,
-    add_conll_options,
-    add_fields_option,
+    add_reading_options,
     check_out,
     declare,
     reading_arguments,
@@ -52,8 +51,7 @@ def add_options(parser: CommandParser) -> None:
     declare(parser, _OUT)
     declare(parser.add_mutually_exclusive_group(), _SYNONYMS)
     declare(parser, _OTHERS)
-    add_fields_option(parser)
-    add_conll_options(parser)
+    add_reading_options(parser)
 
 
 def run(options: Namespace) -> None:

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
-from kcrf.commands.model_input import add_input_options, checked_input
+from kcrf.commands.model_input import add_input_options, checked_input, text_and_partner
 from kcrf.commands.parsers import CommandParser, declare, fields_argument
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
@@ -51,13 +51,11 @@ def _classifying(options: Namespace) -> Callable[..., list[str]]:
 
     def process(items: list[Any], on_batch: Any) -> list[str]:
         classifications = classifier.predict(items, options.batch_size, on_batch)
-        return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, classifications)]
+        return [
+            classified_line(*text_and_partner(item), **_members(result)) for item, result in zip(items, classifications)
+        ]
 
     return process
-
-
-def _pair(item: Any) -> Any:
-    return (item, None) if isinstance(item, str) else item
 
 
 def _members(result: Any) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from typing import Any
 from kcrf.commands.parsers import (
     OVERWRITE,
     CommandParser,
-    add_conll_options,
-    add_fields_option,
+    add_reading_options,
     check_out,
     declare,
     reading_arguments,
@@ -38,8 +37,7 @@ def add_options(parser: CommandParser) -> None:
     parser.common, parser.epilog = _COMMON, _EPILOG
     declare(parser, _OPTIONS + OVERWRITE)
     add_settings(parser, FIELDS, RULES)
-    add_fields_option(parser)
-    add_conll_options(parser)
+    add_reading_options(parser)
 
 
 def run(options: Namespace) -> None:

@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ HEADS = {
 def compare_heads(out: str, texts: Sequence[str] = (), heads: Mapping[str, Settings] = HEADS) -> None:
     """Trains word segmenters on the built-in corpus and prints how they compare. `heads` are their settings by name."""
     console, scheme, corpus = Console(), bmes(), load_mini()
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     folders = [Path(out) / name.lower().replace(" ", "_") for name in heads]
     rows, matrices, f1, samples = [], {}, {}, {}
     for folder, (name, settings) in zip(folders, heads.items(), strict=True):
@@ -75,14 +77,14 @@ def compare_heads(out: str, texts: Sequence[str] = (), heads: Mapping[str, Setti
     columns = ["head", "precision", "recall", "F1", "OOV recall", "illegal > legal", "size/gap"]
     console.print(score_table("Test set of the built-in corpus", columns, rows))
     for text in (LEGEND, _differences(f1, samples), _computed_on()):
-        console.print(f"{text}\n", highlight=False, markup=False, soft_wrap=True)
+        say(f"{text}\n")
     for name, matrix in matrices.items():
         console.print(transition_table(name, matrix, scheme))
     picture, page = Path(out) / "transitions.png", Path(out) / "report.html"
     _write("Heat map", picture, console, lambda: transition_heat_map(matrices, scheme, picture))
     _write("Report", page, console, lambda: write_report(folders, page))
-    _show_sentences(folders[-1], texts, console)
-    console.print(_NEXT.format(run=folders[-1]), highlight=False, markup=False, soft_wrap=True)
+    _show_sentences(folders[-1], texts, say)
+    say(_NEXT.format(run=folders[-1]))
 
 
 def _row(name: str, scores: dict[str, Any], samples: np.ndarray, tagger: Any, matrix: np.ndarray | None) -> list[Any]:
@@ -127,7 +129,7 @@ def _write(what: str, path: Path, console: Console, write: Callable[[], object])
         console.print(f"No {what[0].lower()}{what[1:]}. {error}", markup=False)
 
 
-def _show_sentences(run_dir: Path, texts: Sequence[str], console: Console) -> None:
+def _show_sentences(run_dir: Path, texts: Sequence[str], say: Callable[[Any], object]) -> None:
     """Segments the first sentences of the test set and the user's texts, with the last run, whose wrong words are
     marked, and with the included model, which follows another standard."""
     sentences = load_mini().test[:SHOWN]
@@ -140,9 +142,8 @@ def _show_sentences(run_dir: Path, texts: Sequence[str], console: Console) -> No
         (trained, marked, run.segment_batch(texts)),
         (other, [], included.segment_batch([*plain, *texts])),
     ):
-        console.print(f"\n{title}", highlight=False, markup=False, soft_wrap=True)
-        for line in [*lines, *("  " + " ".join(words) for words in shown)]:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        for line in [f"\n{title}", *lines, *("  " + " ".join(words) for words in shown)]:
+            say(line)
 
 
 def marked_sentences(gold: Sequence[list[str]], predicted: Sequence[Any]) -> list[Text]:

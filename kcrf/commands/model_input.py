@@ -4,6 +4,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.streams import Lines, add_stream_options, is_same_file
@@ -96,6 +97,11 @@ def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> I
             _check_tokens(name, first)
     yield from begin
     yield from lines
+
+
+def text_and_partner(text: Any) -> tuple[str, str | None]:
+    """A text and None, or a pair of texts."""
+    return text if isinstance(text, tuple) else (text, None)
 
 
 def _check_tokens(name: str, line: str) -> None:

@@ -151,15 +151,11 @@ OVERWRITE = """
 """
 
 
-def add_conll_options(parser: argparse._ActionsContainer) -> None:
-    """Adds the options on how to read CoNLL files and segmented text. An option left out is None."""
+def add_reading_options(parser: argparse._ActionsContainer) -> None:
+    """Adds the options on how to read labeled data. An option left out is None."""
+    declare(parser, _FIELDS)
     parser.add_argument("--column", type=_column, metavar="N", help=_COLUMN)
     declare(parser, _CONLL, off=None)
-
-
-def add_fields_option(parser: argparse._ActionsContainer) -> None:
-    """Adds the option on where the texts and labels of --task classify are. Left out, it is None."""
-    declare(parser, _FIELDS)
 
 
 def _column(text: str) -> int | str:

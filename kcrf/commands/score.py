@@ -11,8 +11,7 @@ from typing import Any
 
 from kcrf.commands.parsers import (
     CommandParser,
-    add_conll_options,
-    add_fields_option,
+    add_reading_options,
     declare,
     print_scores,
     reading_arguments,
@@ -52,8 +51,7 @@ _OPTIONS = """
 def add_options(parser: CommandParser) -> None:
     parser.epilog = _EPILOG
     declare(parser, _OPTIONS)
-    add_fields_option(parser)
-    add_conll_options(parser)
+    add_reading_options(parser)
     declare(parser, "--json  Print a JSON object instead of a table. [no]")
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kcrf.commands.model_input import STANDARD, add_model_options, checked_input, checked_texts
+from kcrf.commands.model_input import STANDARD, add_model_options, checked_input, checked_texts, text_and_partner
 from kcrf.commands.parsers import OVERWRITE, CommandParser, check_out, declare
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Progress
@@ -220,7 +220,7 @@ def _line(options: Namespace, suggestion: Any) -> str:
     text, found, score = suggestion.text, suggestion.prediction, {"uncertainty": round(suggestion.score, _DIGITS)}
     task = task_of(options.model_task)
     if task.output == "label":
-        return classified_line(*_texts(text), label=found.label, **score)
+        return classified_line(*text_and_partner(text), label=found.label, **score)
     labels = [span.label for span in found]
     if task.needs_tokens:
         return tagged_line([span.text for span in found], labels, **score)
@@ -230,16 +230,11 @@ def _line(options: Namespace, suggestion: Any) -> str:
     return json_line({"text": text, "words": [span.text for span in found], **tags, **score})
 
 
-def _texts(text: Any) -> Any:
-    """A text and None, or a pair of texts."""
-    return text if isinstance(text, tuple) else (text, None)
-
-
 def _pre_annotated(output_format: str, suggestion: Any) -> str:
     """A suggestion as an annotation tool imports it."""
     from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line, label_studio_task
 
-    text, text_b = _texts(getattr(suggestion.text, "text", suggestion.text))
+    text, text_b = text_and_partner(getattr(suggestion.text, "text", suggestion.text))
     found, score = suggestion.prediction, round(suggestion.score, _DIGITS)
     if isinstance(found, list):
         annotation = PreAnnotation(text, [(span.start, span.end, span.label or "word") for span in found], (), score)

@@ -11,8 +11,7 @@ from typing import Any
 
 from kcrf.commands.parsers import (
     CommandParser,
-    add_conll_options,
-    add_fields_option,
+    add_reading_options,
     declare,
     reading_arguments,
     refuse_data_options,
@@ -62,8 +61,7 @@ def add_training_options(parser: CommandParser) -> None:
     groups["BERT"].add_argument("--from", dest="from_run", metavar="RUN_DIR", help=_FROM)
     data = groups["data"]
     declare(data, _PARTS)
-    add_fields_option(data)
-    add_conll_options(data)
+    add_reading_options(data)
     declare(data, _RUN_FOLDER, off=None)
 
 

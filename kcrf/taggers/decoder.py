@@ -90,14 +90,12 @@ class Decoder(Generic[Network]):
         with_probabilities: bool = True,
     ) -> list[list[Span]]:
         """The spans of each part, given its constraints."""
-        texts = self._read(parts)
-        batches = self._decode(texts, batch_size, on_batch, with_probabilities or self.min_probability is not None)
-        if not with_probabilities and self.min_probability is None:
-            return [
-                self._finished(text, spans, None, with_labels)
-                for text, spans in zip(texts, self._best_spans(texts, batches), strict=True)
-            ]
-        return self._spans(texts, batches, with_labels)
+        texts, with_scores = self._read(parts), with_probabilities or self.min_probability is not None
+        batches = self._decode(texts, batch_size, on_batch, with_scores)
+        if with_scores:
+            return self._spans(texts, batches, with_labels)
+        best = self._best_spans(texts, batches)
+        return [self._finished(text, spans, None, with_labels) for text, spans in zip(texts, best, strict=True)]
 
     def _spans(self, texts: Sequence[_Text], batches: Iterable[Batch], with_labels: bool) -> list[list[Span]]:
         """The spans of each text with their probabilities."""

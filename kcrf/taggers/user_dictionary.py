@@ -39,21 +39,19 @@ def words_of_user(words: Words) -> dict[str, tuple[int, str | None]]:
     return checked
 
 
-def forced_words(
-    words: Mapping[str, tuple[int, str | None]], classes: Sequence[str], stacklevel: int
-) -> dict[str, str | None]:
+def forced_words(words: Mapping[str, tuple[int, str | None]], classes: Sequence[str]) -> dict[str, str | None]:
     """The words that are always words, a dict to their class or None. Warns about classes that the model lacks."""
     others = sorted({label for _, label in words.values() if label is not None} - {*classes})
     if others and classes:
         warnings.warn(
             f"`words` have {len(others)} classes that the model lacks, such as {others[0]!r}: the model predicts the "
             f"classes of these words. Its classes are {', '.join(classes)}",
-            stacklevel=stacklevel,
+            stacklevel=3,
         )
     return {word: label if label in classes else None for word, (_, label) in words.items()}
 
 
-def reader_with_words(reader: Any, counts: Mapping[str, int], stacklevel: int) -> Any:
+def reader_with_words(reader: Any, counts: Mapping[str, int]) -> Any:
     """The reader of a model with more words in its lexicon. Warns about words that the lexicon cannot contain."""
     if getattr(reader, "lexicon", None) is None:
         raise ValueError("`words` needs a model with a lexicon, or `force_words=True`. Received: a model without one")
@@ -62,7 +60,7 @@ def reader_with_words(reader: Any, counts: Mapping[str, int], stacklevel: int) -
         warnings.warn(
             f"{len(ignored)} of {len(counts)} `words` change nothing, such as {ignored[0]!r}: the model's lexicon "
             f"has words of {LENGTHS[0]} to {LENGTHS[-1]} characters. `force_words=True` takes words of any length",
-            stacklevel=stacklevel,
+            stacklevel=3,
         )
     return reader.with_words(counts)
 

@@ -65,10 +65,10 @@ class WordSegmenter(SpanTagger):
         self._load(built_in_segmenter(bool(with_labels)) if run_dir is None else run_dir, standard)
         if with_labels and not self.labels:
             raise ValueError(f"`with_labels` needs a model of `kcrf train --task cws-pos`. Received: {run_dir}")
-        forced = forced_words(own, self.labels, stacklevel=3) if force_words else {}
+        forced = forced_words(own, self.labels) if force_words else {}
         if own and not force_words:
             counts = {word: count for word, (count, _) in own.items()}
-            self.reader = self.decoder.reader = reader_with_words(self.reader, counts, stacklevel=3)
+            self.reader = self.decoder.reader = reader_with_words(self.reader, counts)
         self._split_at(forced, keep_latin)
         if with_labels is False:
             self.labels, self._with_labels = (), False

@@ -19,6 +19,7 @@ from kcrf.taggers.load import TAGGERS
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.training.history import Row, TrainingHistory, check_loss, validation_scores
 from kcrf.training.plan import RunPlan
+from kcrf.training.state import load_history
 from kcrf.training.trainers import finish_run
 
 Trainers = dict[str | None, Any]  # by segmentation standard, or under None
@@ -152,18 +153,16 @@ def linear_tagger(plan: RunPlan, models: Mapping[str | None, LinearModel]) -> An
 
 def _resume(folder: RunWriter, history: TrainingHistory, trainers: Trainers) -> None:
     """Restores the state in the folder, if there is one."""
-    if folder.has_state():
-        rows, arrays = folder.read_state()
-        history.set_state(rows, is_over=not arrays)  # only a run that is over writes no arrays
-        expected = sum(len(trainer.state) for trainer in trainers.values())
-        if arrays and len(arrays) != expected:
-            raise ValueError(
-                f"{folder.path}: needs a run that this version of kcrf began; --overwrite trains it anew. Received: a "
-                f"state of {len(arrays)} arrays instead of {expected}"
-            )
-        arrays_in_order = iter(arrays)
-        for trainer in trainers.values() if arrays else ():
-            trainer.load_state({name: next(arrays_in_order) for name in trainer.state})
+    arrays = load_history(folder, history)
+    expected = sum(len(trainer.state) for trainer in trainers.values())
+    if arrays and len(arrays) != expected:
+        raise ValueError(
+            f"{folder.path}: needs a run that this version of kcrf began; --overwrite trains it anew. Received: a "
+            f"state of {len(arrays)} arrays instead of {expected}"
+        )
+    arrays_in_order = iter(arrays)
+    for trainer in trainers.values() if arrays else ():
+        trainer.load_state({name: next(arrays_in_order) for name in trainer.state})
 
 
 def _save(folder: RunWriter, history: TrainingHistory, trainers: Trainers, best: Any) -> None:

@@ -22,7 +22,7 @@ from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, buckets_
 from kcrf.runs import DataConfig, RunConfig, RunWriter, SettingError, Settings, resolve
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.resolve import ITERATIONS
-from kcrf.runs.setup import load_setup
+from kcrf.runs.setup import Setup
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.training.batches import number_of_batches
 from kcrf.training.data import FOLDS, RunData
@@ -85,9 +85,8 @@ def plan_run(
     return RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, windows, stages)
 
 
-def load_plan(folder: RunWriter, data: RunData, table: StageTable) -> RunPlan:
-    """Loads the plan of the run in a folder."""
-    setup = load_setup(folder)
+def load_plan(folder: RunWriter, setup: Setup, data: RunData, table: StageTable) -> RunPlan:
+    """The plan of a run whose `Setup` was in a folder."""
     stages = _stages(setup.config, table)
     _check_same_run(folder, setup.run, data.fingerprints())
     for stage in stages:

@@ -16,11 +16,13 @@ def save_state(folder: RunWriter, model: Any, history: TrainingHistory) -> None:
     folder.save_state(history.get_state(), arrays)
 
 
-def load_history(folder: RunFolder, history: TrainingHistory) -> None:
-    """Restores a history from the state in a `RunFolder`, if there is a state."""
-    if folder.has_state():
-        progress, arrays = folder.read_state()
-        history.set_state(progress, is_over=not arrays)  # only a run that is over writes no arrays
+def load_history(folder: RunFolder, history: TrainingHistory) -> list[np.ndarray]:
+    """Restores a history from the state in a `RunFolder`, if there is a state. Returns the arrays of the state."""
+    if not folder.has_state():
+        return []
+    progress, arrays = folder.read_state()
+    history.set_state(progress, is_over=not arrays)  # only a run that is over writes no arrays
+    return arrays
 
 
 def load_state(folder: RunFolder, model: Any) -> np.ndarray:

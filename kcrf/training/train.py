@@ -8,7 +8,7 @@ from typing import Any
 from kcrf.progress_bars import print_note
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.resolve import describe_run
-from kcrf.runs.setup import save_setup
+from kcrf.runs.setup import load_setup, save_setup
 from kcrf.training.data import learns_all, read_data
 from kcrf.training.fit import fit_network
 from kcrf.training.folds import fit_linear
@@ -100,11 +100,11 @@ def resume_tagger(
             longer finite.
     """
     with RunWriter.resume(out) as folder:
-        settings = folder.read_settings()
-        data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
-        if (folder.read_config().data or {}).get("folds"):
+        setup = load_setup(folder)
+        data, progress = read_data(setup.run.user, train, valid, test, unlabeled), progress_of(progress)
+        if (setup.run.data or {}).get("folds"):
             data = data.rejoined()
-        return _train(load_plan(folder, data, STAGES), folder, progress, out)
+        return _train(load_plan(folder, setup, data, STAGES), folder, progress, out)
 
 
 def train_segmenter(

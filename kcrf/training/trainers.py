@@ -103,28 +103,21 @@ class TaggingTrainer(Trainer):
 
 
 def _training_words(tagger: Any, sources: Sources, parts: Parts, name: str) -> Any:
-    """The set of in-vocabulary words of a part, or a dict of sets if there are several standards."""
-    if not isinstance(tagger, StandardsTagger):
-        return _words(_vocabulary_sentences(sources, parts, name))
-    return {one: _words(_vocabulary_sentences(sources, parts, name, one)) for one in tagger.taggers}
-
-
-def _vocabulary_sentences(sources: Sources, parts: Parts, name: str, standard: str | None = None) -> list[Any]:
-    """The sentences whose words are in the vocabulary when a part is scored: the training set and, when the test set is
-    scored, the validation set if it was held out from the training data."""
+    """The set of in-vocabulary words of a part, or a dict of sets if there are several standards: of the training set
+    and, when the test set is scored, of a validation set that was held out from it."""
     files = sources["valid"] or () if "valid" in sources else None  # of standards, a dict by some of their names
-    is_held_out = files is not None and (standard not in files if standard else not files)
-    sentences = [*parts["train"], *(parts["valid"] if is_held_out and name != "valid" else ())]
-    return sentences if standard is None else _of_standard(sentences, standard)
+
+    def words(standard: str | None = None) -> set[str]:
+        is_held_out = files is not None and (standard not in files if standard else not files)
+        sentences = [*parts["train"], *(parts["valid"] if is_held_out and name != "valid" else ())]
+        chosen = sentences if standard is None else _of_standard(sentences, standard)
+        return {sentence.text[start:end] for sentence in chosen for start, end, *_ in sentence.spans}
+
+    return {one: words(one) for one in tagger.taggers} if isinstance(tagger, StandardsTagger) else words()
 
 
 def _of_standard(sentences: list[Any], standard: str) -> list[Any]:
     return [sentence for sentence in sentences if sentence.standard == standard]
-
-
-def _words(sentences: list[Any]) -> set[str]:
-    """The set of words, or of the texts of entities."""
-    return {sentence.text[start:end] for sentence in sentences for start, end, *_ in sentence.spans}
 
 
 class ClassificationTrainer(Trainer):

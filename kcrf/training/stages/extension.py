@@ -7,6 +7,7 @@ the old model over tag sequences, with the marked entities written into each seq
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kcrf.backend import keras, ops
@@ -28,7 +29,7 @@ from kcrf.tasks.entities import note_cut_entities
 from kcrf.training.data import RunData
 from kcrf.training.stage import Stage
 from kcrf.training.stages.old_labels import constraints_of_old, spans_in_units, with_new_types
-from kcrf.training.stages.teacher import TagTeacher
+from kcrf.training.stages.teacher import tag_targets
 
 
 class Extension(Stage):
@@ -120,17 +121,12 @@ class Extension(Stage):
 
     def targets(self, windows: list[Any], reader: Reader, data: RunData, folder: RunWriter) -> list[Any]:
         """The windows with the predictions of the old model given the marked entities, and with the new types."""
-        teacher, marked = TagTeacher(self._path, windows, reader, data), self._marked(data)
-
-        def counts(tagger: Any, readings: list[Any], on_batch: Any) -> Any:
-            print_note(f"{len(teacher.texts):,} texts: the types that are not marked are predicted by {self._path}")
-            return self._counts(teacher.sentences, marked, tagger, readings, on_batch)
-
-        return teacher.targets(folder, counts)
+        return tag_targets(self._path, windows, reader, data, folder, partial(self._counts, self._marked(data)))
 
     def _counts(
-        self, sentences: list[Sentence], marked: Collection[str], tagger: Any, readings: list[Any], on_batch: Any
+        self, marked: Collection[str], tagger: Any, sentences: list[Sentence], readings: list[Any], on_batch: Any
     ) -> list[Any]:
+        print_note(f"{len(sentences):,} texts: the types that are not marked are predicted by {self._path}")
         new, old = self.config.data.tag_scheme(), tagger.scheme
         spans = [spans_in_units(new, r.units, s.spans) for r, s in zip(readings, sentences, strict=True)]
         span_constraints = [constraints_of_old(spans_of_one, old, marked) for spans_of_one in spans]

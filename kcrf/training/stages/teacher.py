@@ -77,16 +77,14 @@ class Teacher(Stage):
         """The windows with the predictions of the teacher, which are read from the run folder, or written into it."""
         if data.task.output == "label":
             return self._label_targets(windows, data, folder)
-        teacher = TagTeacher(self.settings.teacher, windows, reader, data)
-        return teacher.targets(folder, partial(self._counts, teacher))
+        return tag_targets(self.settings.teacher, windows, reader, data, folder, self._counts)
 
-    def _counts(self, teacher: "TagTeacher", tagger: Any, readings: list[Any], on_batch: Any) -> Any:
+    def _counts(self, tagger: Any, sentences: list[Any], readings: list[Any], on_batch: Any) -> Any:
         """The expected counts of the teacher for each sentence, under the constraints of the student."""
-        print_note(f"{len(teacher.texts):,} texts are labeled by the teacher, {self.settings.teacher}")
+        print_note(f"{len(sentences):,} texts are labeled by the teacher, {self.settings.teacher}")
         constraints = tagger.scheme if self.config.model.constraints else None
         temperature = self.settings.teacher_temperature or 1.0
-        parts = parts_of_sentences(teacher.sentences)
-        return tagger.decoder.expected_counts(parts, constraints, temperature, on_batch)
+        return tagger.decoder.expected_counts(parts_of_sentences(sentences), constraints, temperature, on_batch)
 
     def _label_targets(self, windows: list[Any], data: RunData, folder: RunWriter) -> list[Any]:
         if not folder.file(TEACHER).is_file():
@@ -106,33 +104,25 @@ class Teacher(Stage):
         return soften(probabilities, self.settings.teacher_temperature)
 
 
-class TagTeacher:
-    """Predicts the expected counts of a student's windows: the training set with its copies, then unlabeled texts."""
+def tag_targets(
+    path: Any, windows: list[Any], reader: Reader, data: RunData, folder: RunWriter, counts: Callable[..., list[Any]]
+) -> list[Any]:
+    """The windows of a student with the expected counts of its teacher, from the run folder or computed by `counts`.
 
-    def __init__(self, path: Any, windows: list[Any], reader: Reader, data: RunData) -> None:
-        self._path, self._windows, self._reader = path, windows, reader
-        self.sentences = [*data.training_items(), *data.unlabeled]
-        self.texts = [sentence.text for sentence in self.sentences]
-
-    def targets(self, folder: RunWriter, counts: Callable[[Any, list[Any], Any], Any]) -> list[Any]:
-        """The windows with expected counts in their targets: from the run folder, or computed by `counts`."""
-        if not folder.file(TEACHER).is_file():
-            tagger, readings = self._checked()
-            with _shown(sum(map(len, self.texts))) as on_batch:
-                folder.save_arrays(TEACHER, join_counts(counts(tagger, readings, on_batch)))
-        return expected_targets(self.texts, split_counts(folder.read_arrays(TEACHER)), self._windows)
-
-    def _checked(self) -> tuple[Any, list[Any]]:
-        """The tagger, and its readings of all texts. Checks the tokens, because predictions take long."""
-        tagger: Any = load_tagger(self._path)
-        tokens = [sentence.tokens for sentence in self.sentences]
-        readings = tagger.reader.read(self.texts, tokens)
-        lengths = [[len(window.positions) for window in reading.windows] for reading in readings]
-        check_units(self.texts, lengths, self._windows)
-        if isinstance(self._reader, WordReader):
-            units = map(self._reader.units_of, self.texts, tokens)
-            check_words(self.texts, [reading.units for reading in readings], units)
-        return tagger, readings
+    `counts` takes the teacher, the sentences of the training set with its copies and the unlabeled ones, their readings
+    by the teacher, and a function that shows progress.
+    """
+    sentences = [*data.training_items(), *data.unlabeled]
+    texts, tokens = [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
+    if not folder.file(TEACHER).is_file():
+        tagger: Any = load_tagger(path)
+        readings = tagger.reader.read(texts, tokens)
+        check_units(texts, [[len(w.positions) for w in reading.windows] for reading in readings], windows)
+        if isinstance(reader, WordReader):
+            check_words(texts, [reading.units for reading in readings], map(reader.units_of, texts, tokens))
+        with _shown(sum(map(len, texts))) as on_batch:
+            folder.save_arrays(TEACHER, join_counts(counts(tagger, sentences, readings, on_batch)))
+    return expected_targets(texts, split_counts(folder.read_arrays(TEACHER)), windows)
 
 
 _COMPARED: dict[str, Callable[[RunConfig], Any]] = {
