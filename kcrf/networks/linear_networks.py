@@ -109,8 +109,6 @@ def read_network(run: RunFolder | LinearFile, setup: Setup, standard: str | None
         model = LinearModel.from_arrays(arrays, config.data.tag_scheme(), config.model.constraints)
     except ValueError as error:
         raise ValueError(f"{run.file(LINEAR)}: {error}") from None
-    if not all(np.isfinite(arrays[name]).all() for name in ("scale", "transitions")):
-        raise ValueError(f"{run.file(LINEAR)}: needs finite scores and transitions. Received: NaN or infinite values")
     buckets = len(arrays["scores"])
     if buckets != reader.ngrams.buckets:
         raise ValueError(f"{run.file(LINEAR)}: needs scores of {reader.ngrams.buckets} features. Received: {buckets}")

@@ -130,6 +130,12 @@ class RunFolder(ModelFiles):
             raise ValueError(f"{error}{advice}") from None
 
 
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a run folder, and not the folder of a BERT, which may have a `config.json`, too."""
+    config = Path(path) / CONFIG
+    return config.is_file() and isinstance(read_json(config).get("settings"), dict)
+
+
 def sha256_of_weights(path: Path) -> str:
     """Hashes the arrays of an HDF5 file; "" if it is damaged. Files of the same arrays differ: they contain times."""
     import h5py

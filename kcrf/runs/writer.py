@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from kcrf.corpora import Example, Sentence
-from kcrf.files import read_json, write_aside
+from kcrf.files import write_aside
 from kcrf.runs import names
 from kcrf.runs.config_file import StoredRun
-from kcrf.runs.folder import RunFolder, sha256_of_weights
+from kcrf.runs.folder import RunFolder, is_run, sha256_of_weights
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
@@ -47,7 +47,7 @@ class RunWriter(RunFolder):
                 raise FileExistsError(f"{path}: needs overwrite=True to replace a complete run. Received: False")
             new = new_folder(home)
             clear(new)
-            if not _is_run(home):
+            if not is_run(home):
                 for name in (names.ESTIMATES, names.TEACHER_WORDS):  # of a process killed before it was a run
                     (home / name).unlink(missing_ok=True)
                 yield from cls(home)._write(home, is_new=not _names(home) - {LOCK})
@@ -147,13 +147,8 @@ def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
-def _is_run(folder: Path) -> bool:
-    path = folder / names.CONFIG
-    return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
-
-
 def _check_for_other_files(folder: Path) -> None:
-    if not _names(folder) <= _BEFORE_CONFIG and not _is_run(folder):
+    if not _names(folder) <= _BEFORE_CONFIG and not is_run(folder):
         raise FileExistsError(
             f"{folder}: needs a run folder, an empty folder or none. Received: a folder with other files, which "
             "is not a run folder; it was not touched"

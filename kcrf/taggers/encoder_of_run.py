@@ -2,24 +2,17 @@
 
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 from kcrf.checkpoints import open_checkpoint
-from kcrf.files import read_json
 from kcrf.layers import TransformersEncoder
 from kcrf.layers.transformers_encoder import check_backend
 from kcrf.models import save_pretrained
 from kcrf.readers import EncoderReader, PieceReader, encoder_reader
 from kcrf.readers.pieces import lowest_layers
 from kcrf.runs import RunFolder
+from kcrf.runs.folder import is_run
 from kcrf.runs.setup import load_setup
 from kcrf.taggers.open_model import open_model
-
-
-def is_run(path):
-    """Whether a folder is a run folder, and not the folder of a BERT."""
-    config = Path(path) / "config.json"
-    return config.is_file() and isinstance(read_json(config).get("settings"), dict)
 
 
 def reader_of(bert, layers=None, lower_case=None, word_case=False):
