@@ -69,12 +69,13 @@ def _part_of(path: Path, options: Any, in_blocks: bool) -> Iterator[tuple[IO[byt
             yield file, count
         except BaseException as error:
             if not file.tell():  # no result that --resume could keep
-                _remove(part, note)
+                part.unlink(missing_ok=True)
+                note.unlink(missing_ok=True)
             elif isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt("continue with the same command and --resume") from error
             raise
     os.replace(part, path)
-    _remove(note)
+    note.unlink(missing_ok=True)
 
 
 def _about(options: Any) -> dict[str, Any]:
@@ -104,8 +105,3 @@ def _whole_results(file: IO[bytes], in_blocks: bool) -> tuple[int, int]:
         if line == b"\n" or not in_blocks and line.endswith(b"\n"):
             count, size = count + 1, position
     return count, size
-
-
-def _remove(*paths: Path) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)

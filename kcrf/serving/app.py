@@ -185,11 +185,7 @@ def _add_state(app, models, limits, metrics, batchers):
 
     @app.get("/models", summary="Lists the models and the limits.", response_model=Models)
     async def list_models():
-        members = ("name", "task", "path", "labels", "pairs", "units")
-        descriptions = [{member: getattr(model, member) for member in members} for model in models.values()]
-        for description, model in zip(descriptions, models.values(), strict=True):
-            description |= {"standard": model.standard} if model.standard else {}
-        return _json({"models": descriptions, "limits": vars(limits)})
+        return _json({"models": list(map(_described, models.values())), "limits": vars(limits)})
 
     dead = {503: {"model": Health, "description": "A model cannot compute: restart the server."}}
 
@@ -201,6 +197,12 @@ def _add_state(app, models, limits, metrics, batchers):
     @app.get("/metrics", summary="Counts and times, for Prometheus.", response_class=PlainTextResponse)
     async def read_metrics():
         return Response(metrics.content(), media_type=metrics.CONTENT_TYPE)
+
+
+def _described(model):
+    """The members of a model that has a standard if its run has several."""
+    members = ("name", "task", "path", "labels", "pairs", "units", *(["standard"] if model.standard else []))
+    return {member: getattr(model, member) for member in members}
 
 
 def _add_page(app):

@@ -66,12 +66,6 @@ class TextClassifier(Tagger[Classification]):
         """Classifies a text or a pair of texts."""
         return self.predict([text if text_b is None else (text, text_b)])[0]
 
-    def classify_batch(
-        self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore
-    ) -> list[Classification]:
-        """A list with the result of `classify` for each text; the arguments are as for `predict`."""
-        return self.predict(texts, batch_size, on_batch)
-
     def predict(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> list[Classification]:
         """Classifies several texts.
 
@@ -94,6 +88,8 @@ class TextClassifier(Tagger[Classification]):
             by_label = dict(zip(self.labels, probabilities, strict=True))
             classifications.append(Classification(self.labels[best], probabilities[best], by_label))
         return classifications
+
+    classify_batch = predict  # by the name of the task
 
     def probabilities(self, texts: Iterable[Any], batch_size: int = 64, on_batch: OnBatch = ignore) -> np.ndarray:
         """The probability of each label, `(texts, labels)`; the arguments are as for `predict`."""

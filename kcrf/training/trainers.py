@@ -63,12 +63,12 @@ class TaggingTrainer(Trainer):
 
     def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
         """The tagger, or the `StandardsTagger`, around a model."""
+        make, scheme, taggers = TAGGERS[config.task.name].of, config.data.tag_scheme(), {}
         if not config.data.standards:
-            return TAGGERS[config.task.name].of(KerasTaggingNetwork(model, config.data.tag_scheme()), reader, config)
-        taggers = {}
+            return make(KerasTaggingNetwork(model, scheme), reader, config)
         for name in config.data.standards:
-            own = KerasTaggingNetwork(output_of_standard(model, name), config.data.tag_scheme())
-            taggers[name] = TAGGERS[config.task.name].of(own, reader_of_standard(reader, name), config)
+            network = KerasTaggingNetwork(output_of_standard(model, name), scheme)
+            taggers[name] = make(network, reader_of_standard(reader, name), config)
         return StandardsTagger(taggers, keras.Model(model.input, model.output))  # without the optimizer
 
     def monitors(self, tagger: Any, valid: list[Any]) -> list[CRFMonitor]:
