@@ -44,7 +44,7 @@ def html_page(model: LinearModel, setup: Setup) -> str:
         "temperature": config.temperature,
         "templates": [places_of(template) for template in reader.ngrams.templates],
         "buckets": reader.ngrams.buckets,
-        "words": [] if reader.lexicon is None else list(reader.lexicon.kinds().items()),
+        "words": [] if reader.lexicon is None else list(reader.lexicon.kinds.items()),
         "scale": float(scale),
         "scores": base64.b64encode(gzip.compress(scores.tobytes(), mtime=0)).decode(),
     }

@@ -39,7 +39,7 @@ class Lexicon:
 
     def __init__(self, words: Mapping[str, int], strings: Mapping[str, int]) -> None:
         self.words, self.strings = Counter(words), Counter(strings)
-        self._kinds = {word: _kind(count, self.strings[word]) for word, count in self.words.items()}
+        self.kinds = {word: _kind(count, self.strings[word]) for word, count in self.words.items()}  # from 1
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> "Lexicon":
@@ -67,15 +67,11 @@ class Lexicon:
         """
         folded, rows = fold_text(text), np.zeros((len(text), self.width), "int32")
         for begins, length in enumerate(LENGTHS):
-            kinds = np.fromiter(map(self._kinds.get, _strings_of(folded, length), repeat(0)), "int32")
+            kinds = np.fromiter(map(self.kinds.get, _strings_of(folded, length), repeat(0)), "int32")
             ends = begins + len(LENGTHS)
             rows[: len(kinds), begins] = np.where(kinds, begins * KINDS + kinds, 0)
             rows[length - 1 :, ends] = np.where(kinds, ends * KINDS + kinds, 0)
         return rows
-
-    def kinds(self) -> dict[str, int]:
-        """The kind of each word, from 1."""
-        return self._kinds
 
     def longest(self, characters: np.ndarray) -> tuple[np.ndarray, ...]:
         """The longest word that may begin at each of `folded_characters`, and the longest word that may end there.
@@ -95,10 +91,10 @@ class Lexicon:
     def _index(self) -> "_Index":
         keys, kinds = [np.zeros(0, "uint64")], [np.zeros(0, "uint32")]
         for length in LENGTHS:
-            words = [word for word in self._kinds if len(word) == length]
+            words = [word for word in self.kinds if len(word) == length]
             rows = folded_characters(code_points("".join(words))).reshape(-1, length)  # (words, length)
             keys.append(_keys(rows))
-            kinds.append(np.array([self._kinds[word] for word in words], "uint32"))
+            kinds.append(np.array([self.kinds[word] for word in words], "uint32"))
         return _Index(np.concatenate(keys), np.concatenate(kinds))
 
 

@@ -110,11 +110,12 @@ class NGrams:
     """Base of the n-gram features of characters and of words. `buckets` is a power of two; bucket 0 is no feature."""
 
     columns: tuple[str, ...]
+    usual_templates: tuple[str, ...]
 
-    def __init__(self, buckets: int, templates: Iterable[str]) -> None:
+    def __init__(self, buckets: int, templates: Iterable[str] | None = None) -> None:
         if not isinstance(buckets, int) or buckets < 2 or buckets & (buckets - 1):
             raise ValueError(f"`buckets` must be a power of two. Received: {buckets!r}")
-        self.buckets, self.templates = buckets, tuple(templates)
+        self.buckets, self.templates = buckets, tuple(self.usual_templates if templates is None else templates)
         self._columns = [{place.column for place in places_of(template)} for template in self.templates]
         self.used = set[str]().union(*self._columns)
         if unknown := self.used - {*self.columns}:
@@ -155,10 +156,7 @@ class CharacterNGrams(NGrams):
     ((2, 14), (1, 14), True)
     """
 
-    columns = ("c", "t", "b", "e", "ob", "oe")
-
-    def __init__(self, buckets: int, templates: Iterable[str] = CHARACTER_TEMPLATES) -> None:
-        super().__init__(buckets, templates)
+    columns, usual_templates = ("c", "t", "b", "e", "ob", "oe"), CHARACTER_TEMPLATES
 
     def encode(self, texts: Sequence[str], lexicon: AnyLexicon | None = None) -> list[np.ndarray]:
         """The buckets of each text, a list of int32 arrays `(characters, width)`."""
@@ -175,10 +173,7 @@ class WordNGrams(NGrams):
     ((2, 24), True)
     """
 
-    columns = WORD_COLUMNS
-
-    def __init__(self, buckets: int, templates: Iterable[str] = WORD_TEMPLATES) -> None:
-        super().__init__(buckets, templates)
+    columns, usual_templates = WORD_COLUMNS, WORD_TEMPLATES
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The buckets of each list of words, a list of int32 arrays `(words, width)`."""

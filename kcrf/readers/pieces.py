@@ -12,7 +12,7 @@ from kcrf.checkpoints.configs import encoder_config
 from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, Inputs, TokenRow
 from kcrf.readers.units import Reader, Reading, Texts, Tokens, Window
 from kcrf.readers.vectors import WordVectors
-from kcrf.readers.windows import bounds_of_parts, cut_pair, whole_reading, windows, with_stops
+from kcrf.readers.windows import bounds_of_parts, cut_pair, last_characters, whole_reading, windows
 from kcrf.tokenizers import SubwordTokenizer, Tokenizer, vocabularies
 from kcrf.tokenizers.characters import words_of
 from kcrf.tokenizers.subwords import UnitPieces
@@ -96,9 +96,8 @@ class EncoderReader(Reader):
 
     def _parts(self, text: str, pieces: UnitPieces, room: int, whole: bool) -> Iterator[dict[str, Any]]:
         """Yields the inputs of each window of a single text."""
-        (start, _, end, *_), vectors, marked = self._special, self._vectors_of_pieces(text, pieces), with_stops(text)
-        last_characters = [marked[i - 1] for i in pieces.ends.tolist()]
-        for bounds in bounds_of_parts(last_characters, room, whole):
+        (start, _, end, *_), vectors = self._special, self._vectors_of_pieces(text, pieces)
+        for bounds in bounds_of_parts(last_characters(text, pieces.ends), room, whole):
             part = slice(*bounds)
             yield self._whole_inputs([start, *pieces.ids[part], end], [], vectors[part], vectors[:0])
 
@@ -131,11 +130,8 @@ class EncoderReader(Reader):
         ids, ends, units, first = pieces
         rows = None if self.vectors is None else self._vectors_of_pieces(text, words)
         cases = [case_of(text[start:end]) for start, end in units.tolist()] if self.word_case else []
-        parts = []
-        marked = with_stops(text)
-        last_characters = [marked[i - 1] for i in ends.tolist()]
-        overlap = min(_OVERLAP, self._limit // 4)
-        for start, end, *keep in windows(last_characters, self._limit, overlap):
+        parts, overlap = [], min(_OVERLAP, self._limit // 4)
+        for start, end, *keep in windows(last_characters(text, ends), self._limit, overlap):
             before, behind, *keep = np.searchsorted(first, [start, end, *keep]).tolist()  # pieces to units
             positions = first[before:behind] - start + 1  # [CLS] is at position 0
             inputs = self._inputs(ids[start:end], positions, cases[before:behind])

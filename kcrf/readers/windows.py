@@ -39,6 +39,12 @@ def with_stops(text: str) -> str:
     return _FULL_STOP.sub("。", text)
 
 
+def last_characters(text: str, ends: np.ndarray) -> list[str]:
+    """The last character of each unit of a text, as `windows` takes them."""
+    marked = with_stops(text)
+    return [marked[end - 1] for end in ends.tolist()]
+
+
 def _cut_after(marks: str, text: str, start: int, end: int) -> int:
     """The position after the last of `marks` in the second half of `text[start:end]`, or 0."""
     return max(text.rfind(mark, (start + end) // 2 + 1, end) for mark in marks) + 1

@@ -11,7 +11,7 @@ from kcrf.readers.ngrams import WordNGrams
 from kcrf.readers.units import Reader, Reading, Tokens
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import UNKNOWN, fold_text, joined
-from kcrf.readers.windows import windows, windows_of_rows, with_stops
+from kcrf.readers.windows import last_characters, windows, windows_of_rows
 from kcrf.readers.word_tokens import AFFIXES, splits_of, token_spans, word_features
 
 SPELLING = 16  # characters of a word that the model reads: the first and the last ones of a longer word
@@ -104,9 +104,8 @@ class WordReader(Reader):
         firsts = np.cumsum([0, *map(len, units)]).tolist()
         readings = []
         for text, spans, first in zip(texts, units, firsts, strict=False):
-            marked = with_stops(text)
-            last_characters = [marked[end - 1] for end in spans[:, 1].tolist()]
-            readings.append(Reading(spans, windows_of_rows(rows, windows(last_characters), first)))
+            bounds = windows(last_characters(text, spans[:, 1]))
+            readings.append(Reading(spans, windows_of_rows(rows, bounds, first)))
         return readings
 
     def units_of(self, text: str, tokens: Sequence[tuple[int, int]] = ()) -> np.ndarray:
