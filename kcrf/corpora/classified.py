@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -47,6 +47,8 @@ class Example:
             if value is not None and not value.strip():
                 raise ValueError(f"{where}`{name}` must not be empty. Received: {value!r}")
         label = str(self.label)
+        if isinstance(self.label, Collection) and not isinstance(self.label, str):
+            raise ValueError(f"{where}needs one label. Received: {label[:60]}")
         is_missing = self.label is None or self.label != self.label  # NaN, pandas' missing value, differs from itself
         if is_missing or not label.strip() or not label.isprintable():
             raise ValueError(f"{where}`label` must be text that can be printed, and not empty. Received: {label!r}")

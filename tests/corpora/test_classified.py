@@ -6,6 +6,7 @@ Texts with labels: tables with tabs or commas, JSON lines, what is refused by fi
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from kcrf.commands import main
@@ -289,3 +290,10 @@ def test_a_labeled_table_is_no_text_to_classify(line):
     with pytest.raises(ValueError, match="data:1: needs a text, or `kind='table'`. Received: columns"):
         list(iterate_texts([line, line], "data"))
     assert list(iterate_texts(["text, and a label", "a\tb"], "data")) == ["text, and a label", "a\tb"]
+
+
+@pytest.mark.parametrize("label", [["x", "y"], ("x",), [0, 1], {"x"}, {"x": 1}, np.array([0, 1])])
+def test_several_labels_or_a_vector_are_no_name(label):
+    with pytest.raises(ValueError, match="here:1: needs one label. Received: "):
+        Example("a film", label, source="here:1")
+    assert [Example("a film", label).label for label in (np.int64(1), True, "['x']")] == [1, True, "['x']"]
