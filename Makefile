@@ -56,7 +56,7 @@ mutants: $(VENV)/test.stamp
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy kcrf
+	$(BIN)/mypy kcrf tests/typed_calls.py
 	$(BIN)/lint-imports --no-cache --no-logo
 
 # The guides and the API reference, in build/site. The variable silences a notice that the theme prints at each build.

@@ -30,12 +30,15 @@ ops: Any = _host.ops
 tree: Any = _host.tree
 if TYPE_CHECKING:
     from kcrf.backend.hints import Layer, Model, Tensor, TensorLike
+
+    class DirectCalls:  # as `Any`, it would give its subclasses any name
+        """A mixin of layers."""
 else:
     Layer = _host.Layer
+    DirectCalls = getattr(_host, "DirectCalls", type("DirectCalls", (), {}))  # not `object`, which must come last
     Model = Tensor = TensorLike = Any
 Optimizer: Any = _host.Optimizer
 Wrapper: Any = _host.Wrapper
-DirectCalls: Any = getattr(_host, "DirectCalls", type("DirectCalls", (), {}))  # not `object`, which must come last
 batch_stream = _host.batch_stream
 kernel_of: Any = getattr(_host, "kernel_of", attrgetter("kernel"))
 current_stateless_scope = _host.current_stateless_scope
