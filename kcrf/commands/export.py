@@ -55,7 +55,7 @@ def run(options: Namespace) -> None:
         return
     backend = "torch" if is_of_transformers(opened) else "tensorflow"
     os.environ["KERAS_BACKEND"] = backend
-    with quiet_import(), needs_extra("export", "kcrf export"):
+    with quiet_import(), needs_extra("export", "The file"):
         import_module(backend)
         _write(options, out)
 

@@ -51,7 +51,7 @@ def run(options: Namespace) -> None:
     small = {"words": str(built_in_segmenter()), "parts-of-speech": str(built_in_segmenter(with_labels=True))}
     runs = _named_runs(options.runs) or small
     _check(runs.values())
-    with quiet_import(), needs_extra("serve", "kcrf serve"):
+    with quiet_import(), needs_extra("serve", "The server"):
         from kcrf.serving import Limits, load_models
         from kcrf.serving.server import open_socket, run_server
 
@@ -92,7 +92,7 @@ def _check(folders: Iterable[str]) -> None:
     """Raises the errors that need no Keras, which takes seconds to import."""
     from kcrf.taggers.open_model import open_run
 
-    with needs_extra("serve", "kcrf serve"):
+    with needs_extra("serve", "The server"):
         for name in ("fastapi", "prometheus_client", "uvicorn"):
             import_module(name)
     for folder in folders:
