@@ -73,8 +73,9 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
     counted = [cells for cells, is_one in zip(rows, is_token, strict=True) if is_one]
     first = next((number for number, cells in enumerate(counted) if cells), 0)
     has_names = bool(counted) and not _TOKEN_NAMES.isdisjoint(map(str.lower, counted[first]))
-    numbers = _identifiers(counted[first + has_names :])
-    token = numbers + _token_column([cells[numbers:] for cells in counted[first + has_names :]])
+    counted = counted[first + has_names :]
+    numbers = _identifiers(counted)
+    token = numbers + _token_column([cells[numbers:] for cells in counted])
     rows = [cells if is_one or not token else [] for cells, is_one in zip(rows, is_token, strict=True)]
     widths = Counter(len(cells) for cells in rows if cells)
     width = max(widths, key=lambda width: widths[width], default=0)  # of most lines that are not blank
@@ -136,11 +137,12 @@ def _cells(line: str) -> list[str]:
 
 def _are_exchanged(rows: Sequence[Sequence[str]]) -> bool:
     """Whether all lines have a usual tag, and a second column that has other values."""
-    pairs = {tuple(cells) for cells in rows if cells and cells[0][0:1] != "#"}
-    tags, words = ({pair[place] for pair in pairs if len(pair) == 2} for place in (0, 1))
-    is_table = all(len(pair) == 2 for pair in pairs)
-    is_tag = is_table and any(map(str.isalpha, "".join(tags - {"O"}))) and all(map(_USUAL_TAG.fullmatch, tags))
-    return is_tag and not all(map(_USUAL_TAG.fullmatch, words))
+    rows = [cells for cells in rows if cells and cells[0][0:1] != "#"]
+    if any(len(cells) != 2 for cells in rows):  # most files: their values need not be collected
+        return False
+    tags, words = ({cells[place] for cells in rows} for place in (0, 1))
+    has_letters = any(map(str.isalpha, "".join(tags - {"O"})))
+    return has_letters and all(map(_USUAL_TAG.fullmatch, tags)) and not all(map(_USUAL_TAG.fullmatch, words))
 
 
 def _identifiers(rows: Sequence[Sequence[str]]) -> int:
