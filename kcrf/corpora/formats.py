@@ -1,7 +1,7 @@
 """The interface of the formats of data files other than columns, segmented text and tables.
 
 A format recognizes a file, and reads texts with spans and labels, or sentences of tokens with tags. A new format is a
-function in `json_formats.py` or `line_formats.py`, below a line that adds it to the list of formats there.
+function in a file `*_formats.py`, below a line that adds it to the list of formats there.
 """
 
 from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kcrf.corpora.brat import is_standoff, read_standoff
-from kcrf.corpora.columns import ENTITY_TAG, Columns, check_one_tag, is_conllu, name_sentences, split_columns
+from kcrf.corpora.columns import ENTITY_TAG, check_one_tag, name_sentences
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
@@ -18,7 +18,7 @@ from kcrf.corpora.word_classes import class_sign
 LINE_FORMATS: list[Format] = []  # the first one that recognizes a file reads it
 
 
-def _lines(name: str, tasks: Sequence[str], is_of: Callable[[Source], Any]) -> Callable[[Read], Read]:
+def line_format(name: str, tasks: Sequence[str], is_of: Callable[[Source], Any]) -> Callable[[Read], Read]:
     """Adds the format of the files that a function reads."""
 
     def add(read: Read) -> Read:
@@ -39,7 +39,7 @@ def _span(source: Source, number: int, *values: Any) -> Span:
 # -- entities in texts
 
 
-@_lines("entities of brat", ("ner",), lambda source: is_standoff(source.path, source.lines))
+@line_format("entities of brat", ("ner",), lambda source: is_standoff(source.path, source.lines))
 def _read_brat(source: Source) -> list[Item]:
     rows = read_standoff(source.path, source.lines)
     return [Annotated(number, text, [_span(source, number, *each) for each in spans]) for number, text, spans in rows]
@@ -48,7 +48,7 @@ def _read_brat(source: Source) -> list[Item]:
 _PUBTATOR = re.compile(r"(\d+)\|([ta])\|(.*)")
 
 
-@_lines("entities of PubTator", ("ner",), lambda source: re.match(r"\d+\|t\|", source.first_line))
+@line_format("entities of PubTator", ("ner",), lambda source: re.match(r"\d+\|t\|", source.first_line))
 def _read_pubtator(source: Source) -> list[Item]:
     texts: dict[str, Annotated] = {}
     for number, line in enumerate(source.lines, 1):
@@ -67,7 +67,7 @@ def _read_pubtator(source: Source) -> list[Item]:
 _MARKED = re.compile(r"\{\{([^\s:{}]+):([^{}]+)\}\}")
 
 
-@_lines("entities of BosonNLP", ("ner",), lambda source: any(map(_MARKED.search, source.lines)))
+@line_format("entities of BosonNLP", ("ner",), lambda source: any(map(_MARKED.search, source.lines)))
 def _read_boson(source: Source) -> list[Item]:
     """Entities with their type in braces, as in {{location:上海}}."""
     items: list[Item] = []
@@ -84,7 +84,7 @@ def _read_boson(source: Source) -> list[Item]:
 _FASTTEXT = re.compile(r"((?:__label__\S+\s+)+)(.*\S.*)")
 
 
-@_lines("texts with labels of fastText", ("classify",), lambda source: _FASTTEXT.fullmatch(source.first_line))
+@line_format("texts with labels of fastText", ("classify",), lambda source: _FASTTEXT.fullmatch(source.first_line))
 def _read_fasttext(source: Source) -> list[Item]:
     items: list[Item] = []
     for number, line in enumerate(source.lines, 1):
@@ -108,7 +108,7 @@ def _is_label_studio_table(source: Source) -> bool:
     return "annotation_id" in re.split("[\t,;]", source.first_line) and not source.lines[0].startswith("{")
 
 
-@_lines("a table of Label Studio", ("ner", "classify"), _is_label_studio_table)
+@line_format("a table of Label Studio", ("ner", "classify"), _is_label_studio_table)
 def _read_label_studio_table(source: Source) -> list[Item]:
     (_, head), *rows = _cells_of_table(source)
     items: list[Item] = []
@@ -143,7 +143,7 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
     return rows if are_tags and any(cells[-1] != "O" for _, cells in rows) else []
 
 
-@_lines("a table of tokens with entity tags", ("ner",), _tokens_of_table)
+@line_format("a table of tokens with entity tags", ("ner",), _tokens_of_table)
 def _read_tokens_of_table(source: Source) -> list[Item]:
     """A sentence ends at an empty line, and where the number in the first of three columns or more changes."""
     rows = _tokens_of_table(source)
@@ -167,7 +167,7 @@ def _read_tokens_of_table(source: Source) -> list[Item]:
 _WEBANNO_TOKEN = re.compile(r"\d+-\d+\t")
 
 
-@_lines("entities of WebAnno", ("ner",), lambda source: source.first_line.startswith("#FORMAT=WebAnno TSV 3"))
+@line_format("entities of WebAnno", ("ner",), lambda source: source.first_line.startswith("#FORMAT=WebAnno TSV 3"))
 def _read_webanno(source: Source) -> list[Item]:
     """Labels are PER[1], with a number for each entity of several tokens; PER alone is an entity of one token."""
     column, place = 3, 3
@@ -209,7 +209,7 @@ def _are_trees(source: Source) -> bool:
     return text.lstrip().startswith("(") and text.count("(") == text.count(")") and bool(_LEAF.search(text))
 
 
-@_lines("trees in brackets", ("pos", "cws"), _are_trees)
+@line_format("trees in brackets", ("pos", "cws"), _are_trees)
 def _read_trees(source: Source) -> list[Item]:
     """The leaves of trees in brackets, without empty elements. A tree is a sentence."""
     items: list[Item] = []
@@ -231,7 +231,7 @@ def _are_chunks(source: Source) -> bool:
     return {"[", "]"} <= words and all("/" in word[1:-1] for word in words - {"[", "]"})
 
 
-@_lines("words with tags in chunks of the Penn Treebank", ("pos", "cws"), _are_chunks)
+@line_format("words with tags in chunks of the Penn Treebank", ("pos", "cws"), _are_chunks)
 def _read_chunks(source: Source) -> list[Item]:
     """A sentence ends at a blank line, at a line of =====, and after the tag `.` with the quotes that follow it."""
     items: list[Tagged] = []
@@ -264,7 +264,7 @@ def _is_xml(source: Source) -> bool:
     return any(map(_XML_ENTITY.search, lines)) and not any("</" in _XML_ENTITY.sub("", line) for line in lines)
 
 
-@_lines("entities in XML", ("ner",), _is_xml)
+@line_format("entities in XML", ("ner",), _is_xml)
 def _read_xml(source: Source) -> list[Item]:
     items: list[Item] = []
     for number, line in enumerate(source.lines, 1):
@@ -303,7 +303,7 @@ def _are_classes_of_entities(source: Source) -> bool:
     return bool(classes - {"o", "O"} and are_types)
 
 
-@_lines("words with the types of entities", ("ner",), _are_classes_of_entities)
+@line_format("words with the types of entities", ("ner",), _are_classes_of_entities)
 def _read_classes_of_entities(source: Source) -> list[Item]:
     rows = list(_pairs_of_words(source))
     are_tags = all(ENTITY_TAG.fullmatch(label) for _, pairs in rows for _, label in pairs)
@@ -315,86 +315,3 @@ def _read_classes_of_entities(source: Source) -> list[Item]:
         spans = [_span(source, number, *extent, label) for extent, label in marked]
         items.append(Tagged(number, words, list(labels)) if are_tags else Annotated(number, text, spans))
     return items
-
-
-# -- columns whose tags are not in the form B-PER, for the task ner alone
-
-_ONTONOTES = {  # entity types, which tell the column of entities from columns of trees and arguments
-    *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY"),
-    *("ORDINAL", "CARDINAL", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"),
-}
-_BRACKET = re.compile(r"(?:\(([A-Z_]+))?(\*?\)?)")
-
-
-def _ontonotes(source: Source) -> tuple[Columns, int] | None:
-    """The columns, and the number of the column with entities in brackets."""
-    lines = ["" if line.startswith(("#begin document", "#end document")) else line for line in source.lines]
-    if source.task != "ner" or not {"(", "*"} <= {*"".join(lines)}:
-        return None
-    columns = split_columns(source.path, lines)
-    is_table = all(len(cells) == columns.width for cells in columns.rows)
-    for place in range(1, columns.width) if is_table else ():
-        matches = [_BRACKET.fullmatch(cells[place]) for cells in columns.rows]
-        types = {match[1] for match in matches if match and match[1]}
-        if types and types <= _ONTONOTES and all(match and match[0] for match in matches):
-            return columns, place
-    return None
-
-
-@_lines("columns of OntoNotes", ("ner",), _ontonotes)
-def _read_ontonotes(source: Source) -> list[Item]:
-    columns, place = _ontonotes(source) or (Columns([], 0, 0), 0)
-    token = 3 if columns.width > 4 and all(cells[2].isdecimal() for cells in columns.rows) else 0
-    items: list[Item] = []
-    for rows in columns.sentences:
-        tags: list[str | None] = []
-        label = ""
-        for _, cells in rows:
-            begin, rest = re.fullmatch(_BRACKET, cells[place]).groups()  # type: ignore[union-attr]  # as found before
-            label = begin or label
-            tags.append(f"{'B' if begin else 'I'}-{label}" if label else "O")
-            label = "" if rest.endswith(")") else label
-        items.append(Tagged(rows[0].number, [row.cells[token] for row in rows], tags))
-    return items
-
-
-_TYPE, _MOST_TYPES = re.compile(r"[A-Za-z][\w./-]*"), 100
-
-
-def _types_alone(source: Source) -> Columns | None:
-    """Two columns whose tags are O, most of them, and types without B- and I-, as in Few-NERD."""
-    if source.task != "ner" or is_conllu(source.lines):
-        return None
-    last = {line.rsplit(None, 1)[-1] for line in source.lines if line.strip() and not line.startswith("#")}
-    types = last - {"O"}
-    if types == last or any(map(ENTITY_TAG.fullmatch, types)):  # nearly all files: they need not be split for this
-        return None
-    columns = split_columns(source.path, source.lines)
-    tags = [cells[-1] for cells in columns.rows]
-    types = {*tags} - {"O"}
-    are_types = all(_TYPE.fullmatch(tag) and not ENTITY_TAG.fullmatch(tag) for tag in types)
-    is_table = columns.width == columns.token + 2 and all(len(cells) == columns.width for cells in columns.rows)
-    are_few = 0 < len(types) <= _MOST_TYPES and tags.count("O") * 2 >= len(tags)
-    return columns if is_table and are_types and are_few else None
-
-
-@_lines("columns of types", ("ner",), _types_alone)
-def _read_types(source: Source) -> list[Item]:
-    columns = _types_alone(source) or Columns([], 0, 0)
-    note(source.path, "tags without B- and I-: tokens of one type in a row are one entity", 1)
-    return _of_columns(columns, lambda cells: "O" if cells[-1] == "O" else f"I-{cells[-1]}")
-
-
-_MISC = re.compile(r"(?:^|[|\t])(?:NER|NE|ner|Entity|BIO)=(O|[BIESMLU]-[^|]+)")
-
-
-@_lines("CoNLL-U", ("ner",), lambda x: x.task == "ner" and is_conllu(x.lines) and any(map(_MISC.search, x.lines)))
-def _read_misc(source: Source) -> list[Item]:
-    columns = split_columns(source.path, source.lines)
-    return _of_columns(columns, lambda cells: match[1] if (match := _MISC.search(cells[9])) else "O")
-
-
-def _of_columns(columns: Columns, tag_of: Callable[[list[str]], str]) -> list[Item]:
-    """The tokens of columns, with the tag that a function computes from each row."""
-    rows = [(each[0].number, [row.cells for row in each]) for each in columns.sentences]
-    return [Tagged(number, [x[columns.token] for x in cells], list(map(tag_of, cells))) for number, cells in rows]

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from kcrf.corpora.column_formats import LINE_FORMATS
 from kcrf.corpora.formats import Annotated, Item, Source, Tagged
 from kcrf.corpora.json_corpora import JSON_FORMATS
 from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
-from kcrf.corpora.line_formats import LINE_FORMATS
 from kcrf.corpora.lines import FilePath
 from kcrf.corpora.offsets import check_offsets
 

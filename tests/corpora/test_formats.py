@@ -1,6 +1,6 @@
 """Tests of kcrf.corpora.conll, kcrf.corpora.tagged.
 
-The formats of json_formats.py and line_formats.py: a small file of each, as its tools or publishers write it.
+The formats of the files *_formats.py: a small file of each, as its tools or publishers write it.
 """
 
 import json
