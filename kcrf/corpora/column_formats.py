@@ -31,8 +31,8 @@ def _ontonotes(source: Source) -> tuple[Columns, int] | None:
 
 
 @line_format("columns of OntoNotes", ("ner",), _ontonotes)
-def _read_ontonotes(source: Source) -> list[Item]:
-    columns, place = _ontonotes(source) or (Columns([], 0, 0), 0)
+def _read_ontonotes(source: Source, found: tuple[Columns, int]) -> list[Item]:
+    columns, place = found
     token = 3 if columns.width > 4 and all(cells[2].isdecimal() for cells in columns.rows) else 0
     items: list[Item] = []
     for rows in columns.sentences:
@@ -68,8 +68,7 @@ def _types_alone(source: Source) -> Columns | None:
 
 
 @line_format("columns of types", ("ner",), _types_alone)
-def _read_types(source: Source) -> list[Item]:
-    columns = _types_alone(source) or Columns([], 0, 0)
+def _read_types(source: Source, columns: Columns) -> list[Item]:
     note(source.path, "tags without B- and I-: tokens of one type in a row are one entity", 1)
     return _of_columns(columns, lambda cells: "O" if cells[-1] == "O" else f"I-{cells[-1]}")
 
@@ -78,7 +77,7 @@ _MISC = re.compile(r"(?:^|[|\t])(?:NER|NE|ner|Entity|BIO)=(O|[BIESMLU]-[^|]+)")
 
 
 @line_format("CoNLL-U", ("ner",), lambda x: x.task == "ner" and is_conllu(x.lines) and any(map(_MISC.search, x.lines)))
-def _read_misc(source: Source) -> list[Item]:
+def _read_misc(source: Source, _: object) -> list[Item]:
     columns = split_columns(source.path, source.lines)
     return _of_columns(columns, lambda cells: match[1] if (match := _MISC.search(cells[9])) else "O")
 

@@ -108,9 +108,14 @@ def begin_columns(lines: Sequence[str]) -> bool | None:
         return None if len(lines) < _MOST_COMMENTS and any(line.startswith("# ") for line in lines) else False
     if rows[0][0].startswith("-DOCSTART-") or is_conllu(lines):
         return True
-    are_rows = all(1 < len(cells) == len(rows[0]) for cells in rows[:2])
-    are_tags = any(all(ENTITY_TAG.fullmatch(cells[place]) for cells in rows[:2]) for place in (0, -1))
-    return are_rows and are_tags and (True if len(rows) > 1 else None)
+    are_rows = len(rows[0]) == len(rows[:2][-1]) and tags_at_one_end(rows[:2])
+    return are_rows and (True if len(rows) > 1 else None)
+
+
+def tags_at_one_end(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows of several columns all have a tag of entities as the last one, or all as the first one."""
+    are_several = all(len(cells) > 1 for cells in rows)
+    return are_several and any(_are_of_entities(cells[place] for cells in rows) for place in (0, -1))
 
 
 def _split_conllu(path: object, lines: Sequence[str]) -> Columns:

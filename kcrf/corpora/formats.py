@@ -58,16 +58,19 @@ class Source:
         return next((item for item in items if item.get("entities")), items[0] if items else {})
 
 
-Read = Callable[[Source], list[Item]]
+Read = Callable[[Source, Any], list[Item]]  # from a file, and what `find` found in it
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of data files: what a file contains, for messages, the tasks that read it, whether a file has it."""
+    """A format of data files: what a file contains, for messages, and the tasks that read it.
+
+    `find` returns what it found in a file of the format, which `read` reads on, or what is false for another file.
+    """
 
     name: str
     tasks: Sequence[str]
-    is_of: Callable[[Source], bool]
+    find: Callable[[Source], Any]
     read: Read
 
 

@@ -29,10 +29,10 @@ def json_format(
     """Adds the format whose objects a function parses. `finish` sees all of its texts."""
 
     def add(parse: Parse) -> Parse:
-        def read(source: Source) -> list[Item]:
+        def read(source: Source, _: object) -> list[Item]:
             return finish(source, _parsed(source, parse, name, form or f"an object as {name.split(' of ')[-1]} has it"))
 
-        JSON_FORMATS.append(Format(name, tasks, lambda source: bool(is_of(source.first)), read))
+        JSON_FORMATS.append(Format(name, tasks, lambda source: is_of(source.first), read))
         return parse
 
     return add
@@ -186,7 +186,7 @@ def _is_of_tokens(source: Source) -> bool:
     return (has_tokens or any(name in source.first for name in _NAMES)) and not _is_of_prodigy(source.first)
 
 
-def _read_tokens(source: Source) -> list[Item]:
+def _read_tokens(source: Source, _: object) -> list[Item]:
     items: list[Item] = []
     names: Any = None
     for number, item in source.objects:

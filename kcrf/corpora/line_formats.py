@@ -4,7 +4,7 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kcrf.corpora.brat import is_standoff, read_standoff
@@ -18,11 +18,11 @@ from kcrf.corpora.word_classes import class_sign
 LINE_FORMATS: list[Format] = []  # the first one that recognizes a file reads it
 
 
-def line_format(name: str, tasks: Sequence[str], is_of: Callable[[Source], Any]) -> Callable[[Read], Read]:
+def line_format(name: str, tasks: Sequence[str], find: Callable[[Source], Any]) -> Callable[[Read], Read]:
     """Adds the format of the files that a function reads."""
 
     def add(read: Read) -> Read:
-        LINE_FORMATS.append(Format(name, tasks, lambda source: bool(is_of(source)), read))
+        LINE_FORMATS.append(Format(name, tasks, find, read))
         return read
 
     return add
@@ -40,7 +40,7 @@ def _span(source: Source, number: int, *values: Any) -> Span:
 
 
 @line_format("entities of brat", ("ner",), lambda source: is_standoff(source.path, source.lines))
-def _read_brat(source: Source) -> list[Item]:
+def _read_brat(source: Source, _: object) -> list[Item]:
     rows = read_standoff(source.path, source.lines)
     return [Annotated(number, text, [_span(source, number, *each) for each in spans]) for number, text, spans in rows]
 
@@ -49,7 +49,7 @@ _PUBTATOR = re.compile(r"(\d+)\|([ta])\|(.*)")
 
 
 @line_format("entities of PubTator", ("ner",), lambda source: re.match(r"\d+\|t\|", source.first_line))
-def _read_pubtator(source: Source) -> list[Item]:
+def _read_pubtator(source: Source, _: object) -> list[Item]:
     texts: dict[str, Annotated] = {}
     for number, line in enumerate(source.lines, 1):
         cells = line.split("\t")
@@ -68,7 +68,7 @@ _MARKED = re.compile(r"\{\{([^\s:{}]+):([^{}]+)\}\}")
 
 
 @line_format("entities of BosonNLP", ("ner",), lambda source: any(map(_MARKED.search, source.lines)))
-def _read_boson(source: Source) -> list[Item]:
+def _read_boson(source: Source, _: object) -> list[Item]:
     """Entities with their type in braces, as in {{location:上海}}."""
     items: list[Item] = []
     for number, line in enumerate(source.lines, 1):
@@ -85,7 +85,7 @@ _FASTTEXT = re.compile(r"((?:__label__\S+\s+)+)(.*\S.*)")
 
 
 @line_format("texts with labels of fastText", ("classify",), lambda source: _FASTTEXT.fullmatch(source.first_line))
-def _read_fasttext(source: Source) -> list[Item]:
+def _read_fasttext(source: Source, _: object) -> list[Item]:
     items: list[Item] = []
     for number, line in enumerate(source.lines, 1):
         match = _FASTTEXT.fullmatch(line)
@@ -109,7 +109,7 @@ def _is_label_studio_table(source: Source) -> bool:
 
 
 @line_format("a table of Label Studio", ("ner", "classify"), _is_label_studio_table)
-def _read_label_studio_table(source: Source) -> list[Item]:
+def _read_label_studio_table(source: Source, _: object) -> list[Item]:
     (_, head), *rows = _cells_of_table(source)
     items: list[Item] = []
     for number, cells in rows:
@@ -144,9 +144,8 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
 
 
 @line_format("a table of tokens with entity tags", ("ner",), _tokens_of_table)
-def _read_tokens_of_table(source: Source) -> list[Item]:
+def _read_tokens_of_table(source: Source, rows: list[tuple[int, list[str]]]) -> list[Item]:
     """A sentence ends at an empty line, and where the number in the first of three columns or more changes."""
-    rows = _tokens_of_table(source)
     names = [cells[0] for _, cells in rows if len(cells) > 2]
     has_numbers = len(names) == len(rows) and (all(map(_NUMBERED.fullmatch, names)) or name_sentences(names))
     items, last, current = list[Tagged](), 0, None
@@ -168,7 +167,7 @@ _WEBANNO_TOKEN = re.compile(r"\d+-\d+\t")
 
 
 @line_format("entities of WebAnno", ("ner",), lambda source: source.first_line.startswith("#FORMAT=WebAnno TSV 3"))
-def _read_webanno(source: Source) -> list[Item]:
+def _read_webanno(source: Source, _: object) -> list[Item]:
     """Labels are PER[1], with a number for each entity of several tokens; PER alone is an entity of one token."""
     column, place = 3, 3
     for line in itertools.takewhile(lambda line: not _WEBANNO_TOKEN.match(line), source.lines):
@@ -210,7 +209,7 @@ def _are_trees(source: Source) -> bool:
 
 
 @line_format("trees in brackets", ("pos", "cws"), _are_trees)
-def _read_trees(source: Source) -> list[Item]:
+def _read_trees(source: Source, _: object) -> list[Item]:
     """The leaves of trees in brackets, without empty elements. A tree is a sentence."""
     items: list[Item] = []
     depth, first, text = 0, 1, ""
@@ -232,7 +231,7 @@ def _are_chunks(source: Source) -> bool:
 
 
 @line_format("words with tags in chunks of the Penn Treebank", ("pos", "cws"), _are_chunks)
-def _read_chunks(source: Source) -> list[Item]:
+def _read_chunks(source: Source, _: object) -> list[Item]:
     """A sentence ends at a blank line, at a line of =====, and after the tag `.` with the quotes that follow it."""
     items: list[Tagged] = []
     last = ""
@@ -241,7 +240,8 @@ def _read_chunks(source: Source) -> list[Item]:
         last = last if words else ""
         for token, _, tag in words:
             is_after = last == "." and tag in ("''", ")", "-RRB-")
-            items += [] if is_after or last not in ("", ".") else [Tagged(number, [], [])]
+            if last in ("", ".") and not is_after:
+                items.append(Tagged(number, [], []))
             items[-1].tokens.append(token.replace("\\/", "/"))
             items[-1].tags.append(tag)
             last = "." if is_after else tag
@@ -257,19 +257,20 @@ _XML_BLOCK = re.compile(
 _XML_TYPE = re.compile(r"""(?:type|label|class|cat)=["']?([^"'\s]+)""", re.IGNORECASE)
 
 
-def _is_xml(source: Source) -> bool:
+def _lines_of_xml(source: Source) -> list[str] | None:
+    """The lines without the elements that hold text, if all other elements are entities."""
     if source.task == "classify" or "</" not in "".join(source.lines):
-        return False
+        return None
     lines = [_XML_BLOCK.sub("", line) for line in source.lines]
-    return any(map(_XML_ENTITY.search, lines)) and not any("</" in _XML_ENTITY.sub("", line) for line in lines)
+    are_entities = any(map(_XML_ENTITY.search, lines)) and not any("</" in _XML_ENTITY.sub("", x) for x in lines)
+    return lines if are_entities else None
 
 
-@line_format("entities in XML", ("ner",), _is_xml)
-def _read_xml(source: Source) -> list[Item]:
+@line_format("entities in XML", ("ner",), _lines_of_xml)
+def _read_xml(source: Source, lines: list[str]) -> list[Item]:
     items: list[Item] = []
-    for number, line in enumerate(source.lines, 1):
+    for number, line in enumerate(lines, 1):
         text, spans, end = "", [], 0
-        line = _XML_BLOCK.sub("", line)
         for match in _XML_ENTITY.finditer(line):
             text += html.unescape(line[end : match.start()])
             kind = _XML_TYPE.search(match[2])
@@ -280,32 +281,33 @@ def _read_xml(source: Source) -> list[Item]:
     return items
 
 
-def _pairs_of_words(source: Source) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+_Pairs = list[tuple[int, list[tuple[str, str]]]]  # the number of a line, its words with their classes
+
+
+def _pairs_of_words(source: Source) -> _Pairs:
     """The words and their classes of each line, as in 李雷/nr 在/o."""
-    first = source.first_line
-    if "\t" in first or class_sign(first.split())[1] < len(first.split()):
-        return
-    words = [word for line in source.lines for word in line.split()]
+    first = source.first_line.split()
+    if "\t" in source.first_line or class_sign(first)[1] < len(first):
+        return []
+    lines = [(number, line.split()) for number, line in enumerate(source.lines, 1) if line.strip()]
+    words = [word for _, line in lines for word in line]
     sign, count = class_sign(words)
-    if sign is not None and sign not in "(（" and count == len(words):
-        for number, line in enumerate(source.lines, 1):
-            if pairs := [word.rpartition(sign)[::2] for word in line.split()]:  # 1/2 and m of 1/2/m
-                yield number, pairs
+    if sign is None or sign in "(（" or count < len(words):
+        return []
+    return [(number, [word.rpartition(sign)[::2] for word in line]) for number, line in lines]  # 1/2 and m of 1/2/m
 
 
-def _are_classes_of_entities(source: Source) -> bool:
-    """Whether words have the class o, or are tokens with tags, as in 李雷/nr 在/o and 李/B-PER 雷/I-PER 在/O."""
-    if source.task == "classify":
-        return False
-    classes = {label for _, pairs in _pairs_of_words(source) for _, label in pairs}
+def _classes_of_entities(source: Source) -> _Pairs:
+    """The words with the class o and others, or with tags, as in 李雷/nr 在/o and 李/B-PER 雷/I-PER 在/O."""
+    rows = _pairs_of_words(source) if source.task != "classify" else []
+    classes = {label for _, pairs in rows for _, label in pairs}
     has_outside = {"o", "O"} & classes and not {"v", "n", "V", "N", "VV", "NN", "VERB", "NOUN"} & classes
     are_types = source.task == "ner" and has_outside or all(map(ENTITY_TAG.fullmatch, classes))
-    return bool(classes - {"o", "O"} and are_types)
+    return rows if classes - {"o", "O"} and are_types else []
 
 
-@line_format("words with the types of entities", ("ner",), _are_classes_of_entities)
-def _read_classes_of_entities(source: Source) -> list[Item]:
-    rows = list(_pairs_of_words(source))
+@line_format("words with the types of entities", ("ner",), _classes_of_entities)
+def _read_classes_of_entities(source: Source, rows: _Pairs) -> list[Item]:
     are_tags = all(ENTITY_TAG.fullmatch(label) for _, pairs in rows for _, label in pairs)
     items: list[Item] = []
     for number, pairs in rows:

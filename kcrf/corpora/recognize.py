@@ -1,6 +1,7 @@
 """Finds the format of a data file and reads it, or names the task that reads it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kcrf.corpora.column_formats import LINE_FORMATS
 from kcrf.corpora.formats import Annotated, Item, Source, Tagged
@@ -9,12 +10,21 @@ from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lin
 from kcrf.corpora.lines import FilePath
 from kcrf.corpora.offsets import check_offsets
 
+
+class _Task(NamedTuple):
+    """What a task needs, the function that reads it, and a line of JSON for other formats to be converted to."""
+
+    needed: str
+    reader: str
+    line: str
+
+
 _ENTITIES = '{"text": "Kim slept", "entities": [{"start": 0, "end": 3, "label": "PER"}]}'
-_TASKS = {  # what each task needs, the function that reads it, and JSON for other formats to be converted to
-    "ner": ("texts with entities, or tokens with their tags", "read_entities", _ENTITIES),
-    "pos": ("tokens with their tags", "read_tagged", '{"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}'),
-    "cws": ("one sentence of words per line", "read_segmented", '{"words": ["今天", "天气"]}'),
-    "classify": ("texts with a label each", "read_classified", '{"text": "a good film", "label": "pos"}'),
+_TASKS = {
+    "ner": _Task("texts with entities, or tokens with their tags", "read_entities", _ENTITIES),
+    "pos": _Task("tokens with their tags", "read_tagged", '{"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}'),
+    "cws": _Task("one sentence of words per line", "read_segmented", '{"words": ["今天", "天气"]}'),
+    "classify": _Task("texts with a label each", "read_classified", '{"text": "a good film", "label": "pos"}'),
 }
 
 
@@ -24,25 +34,31 @@ def read_items(path: FilePath, lines: Sequence[str], task: str) -> list[Item] | 
     source = Source(path, lines, task, json_objects(path, lines) if is_json else ())
     if not is_json and task != "classify":
         refuse_json_lines(path, lines)
-    found = next((each for each in (JSON_FORMATS if is_json else LINE_FORMATS) if each.is_of(source)), None)
+    for each in JSON_FORMATS if is_json else LINE_FORMATS:
+        if found := each.find(source):
+            if task not in each.tasks:
+                reader = f"--task {each.tasks[0]} and `kcrf.corpora.{_TASKS[each.tasks[0]].reader}`"
+                raise _refusal(source, f"{each.name}, which {reader} read")
+            return _checked(path, each.read(source, found))
     is_xml = source.first_line.startswith(("<?xml", "<!DOCTYPE"))
-    if found is None and not is_xml and (not is_json or task == "classify"):
-        return None
-    if found is None or task not in found.tasks:
-        needed, _, example = _TASKS[task]
+    if is_xml or is_json and task != "classify":
         received = "an XML document" if is_xml else f"JSON objects with {', '.join(source.first) or 'no members'}"
-        advice = f"; convert it to lines such as {example}"
-        if found:
-            received = found.name
-            reader = _TASKS[found.tasks[0]][1]
-            advice = f", which --task {found.tasks[0]} and `kcrf.corpora.{reader}` read"
-        raise ValueError(f"{path}: needs {needed}. Received: {received}{advice}")
-    items = [
+        raise _refusal(source, f"{received}; convert it to lines such as {_TASKS[task].line}")
+    return None
+
+
+def _refusal(source: Source, received: str) -> ValueError:
+    return ValueError(f"{source.path}: needs {_TASKS[source.task].needed}. Received: {received}")
+
+
+def _checked(path: FilePath, items: list[Item]) -> list[Item]:
+    """The items with their spans in order, which must be in their texts."""
+    ordered = [
         item._replace(spans=sorted(item.spans, key=lambda span: span[:2])) if isinstance(item, Annotated) else item
-        for item in found.read(source)
+        for item in items
     ]
-    check_offsets(path, [(item.number, item.text, item.spans) for item in items if isinstance(item, Annotated)])
-    return items
+    check_offsets(path, [(item.number, item.text, item.spans) for item in ordered if isinstance(item, Annotated)])
+    return ordered
 
 
 def tokens_of(path: FilePath, text: Annotated) -> Tagged:

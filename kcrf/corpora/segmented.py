@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from os import PathLike
 
-from kcrf.corpora.columns import ENTITY_TAG, is_conllu, split_columns
+from kcrf.corpora.columns import is_conllu, split_columns, tags_at_one_end
 from kcrf.corpora.formats import Annotated, Item
 from kcrf.corpora.lines import CJK, FilePath, read_corpus_lines, read_lines
 from kcrf.corpora.recognize import read_items, tokens_of
@@ -124,9 +124,7 @@ def _are_tags(column: Sequence[str]) -> bool:
 def _is_entity_line(words: Sequence[str]) -> bool:
     """Whether a line is a token with its tag, or a JSON object, rather than words."""
     is_json = words[0].startswith('{"') and words[-1].endswith("}")
-    return (
-        is_json or words[0] == "-DOCSTART-" or len(words) > 1 and any(map(ENTITY_TAG.fullmatch, (words[0], words[-1])))
-    )
+    return is_json or words[0] == "-DOCSTART-" or tags_at_one_end([words])
 
 
 def _check_no_classes(path: object, lines: Sequence[Sequence[str]], words: Sequence[str]) -> None:

@@ -4,10 +4,11 @@ The formats of the files *_formats.py: a small file of each, as its tools or pub
 """
 
 import json
+from unittest.mock import Mock
 
 import pytest
 
-from kcrf.corpora import read_classified, read_conll, read_entities, read_segmented, read_tagged
+from kcrf.corpora import column_formats, read_classified, read_conll, read_entities, read_segmented, read_tagged
 from kcrf.corpora.columns import begin_columns
 from kcrf.corpora.conll import read_conll_tokens
 from kcrf.corpora.tagged import tags_of_tokens
@@ -118,6 +119,13 @@ def test_entities_are_read(kind, repeats, tmp_path):
     label = "PERSON" if kind == "OntoNotes" else "PER"
     sentence = ("Kim Lee saw Ada", [("Kim Lee", label), ("Ada", label)])
     assert found(write(tmp_path, text)) == [sentence] * repeats
+
+
+@pytest.mark.parametrize("text", [ONTONOTES, "Kim\tPER\nslept\tO\n"], ids=["OntoNotes", "Few-NERD"])
+def test_columns_are_split_once_to_be_recognized_and_read(text, tmp_path, monkeypatch):
+    split = Mock(side_effect=column_formats.split_columns)
+    monkeypatch.setattr(column_formats, "split_columns", split)
+    assert found(write(tmp_path, text)) and split.call_count == 1
 
 
 CHINESE = {  # each has the text 李雷在上海, with a person and a place
