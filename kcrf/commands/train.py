@@ -170,15 +170,9 @@ def _read_parts(settings: Any, sources: Sources) -> Any:
     train = [item for items in parts[0].values() for item in items]  # also of the other standards, whose words are seen
     for title, part in zip(("valid", "test"), parts[1:], strict=True):
         _note_training_texts(settings.task, train, {f"{title} {name}": items for name, items in (part or {}).items()})
-    by_standard = {
-        name: _with_held_out(settings, path, *(part and part.get(name) for part in parts))
-        for name, path in sources["train"].items()
-    }
-    *held_out, test = (
-        {name: part for name, part in zip(by_standard, column, strict=True) if part is not None}
-        for column in zip(*by_standard.values(), strict=True)
-    )
-    return *held_out, test or None
+    for name, path in sources["train"].items():
+        _check_held_out(settings, path, parts[0][name], (parts[1] or {}).get(name))
+    return parts
 
 
 def _check_held_out(settings: Any, path: str, train: Any, valid: Any) -> None:
@@ -189,14 +183,6 @@ def _check_held_out(settings: Any, path: str, train: Any, valid: Any) -> None:
         raise ValueError(f"{path}: one sentence{ends}, so none can be held out. Received: no --valid FILE")
     if valid is None and settings.incomplete:
         raise ValueError(f"{path}: --incomplete needs --valid FILE, in which all entities are marked. Received: none")
-
-
-def _with_held_out(settings: Any, path: str, train: Any, valid: Any, test: Any) -> Any:
-    """The parts of a segmentation standard, with a tenth of the training data for validation if there is none."""
-    from kcrf.tasks import task_of
-
-    _check_held_out(settings, path, train, valid)
-    return *(task_of(settings.task).hold_out(train, settings.seed) if valid is None else (train, valid)), test
 
 
 def _note_training_texts(name: str, train: Any, parts: dict[str, Any]) -> None:

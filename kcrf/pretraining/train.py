@@ -224,8 +224,8 @@ def _run(
         model = masked_language_model(transformer)
     _compile(model, settings, rounds * every)
     history = TrainingHistory(rounds, settings.patience, "valid_loss", least=True)
-    load_history(folder.work, history)
-    random = load_state(folder.work, model) if resumes and not history.is_done() else None
+    state = load_history(folder.work, history)
+    random = load_state(folder.work.path, state, model) if state else None
     with Interruption() as interruption:
         if not history.is_done():
             rounds_done = RoundEnd(folder, transformer.model, history, every, progress)

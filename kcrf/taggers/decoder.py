@@ -215,14 +215,6 @@ class Decoder(Generic[Network]):
                 marginals[number][slice(*window.keep)] = window.kept(rows)
         return marginals
 
-    def marginals(
-        self, parts: Sequence[Part], batch_size: int = 64, on_batch: OnBatch = ignore
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The units of each part, `(units, 2)` in characters, and their marginals, `(units, tags)`."""
-        texts = self._read(parts)
-        batches = (batch[:2] for batch in self._decode(texts, batch_size, on_batch))
-        return [(text.reading.units, rows) for text, rows in zip(texts, self._marginals(texts, batches), strict=True)]
-
     def uncertainties(
         self, parts: Sequence[Part], measure: Measure = path_entropies, batch_size: int = 64, on_batch: OnBatch = ignore
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,12 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         report: Any,
         averages: bool,
         linear_part: LinearPart,
+        state: Sequence[np.ndarray],
     ) -> None:
         super().__init__(swap_on_epoch=averages)
         self._tagger, self._valid, self._history, self._folder = tagger, valid, history, folder
         self._batches, self._monitors, self._report, self._linear_part = batches, monitors, report, linear_part
-        self._ema_weights_in_model = bool(history.rows)
+        self._ema_weights_in_model, self._state = bool(history.rows), state
 
     def set_model(self, model: Any) -> None:
         super().set_model(model)
@@ -91,8 +93,9 @@ class Epochs(keras.callbacks.SwapEMAWeights):
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._begin_monitors()  # they measure changes from the initial values
-        if self._folder.has_state():
-            self._batches.random = load_state(self._folder, self.model)
+        if self._state:
+            self._batches.random = load_state(self._folder.path, self._state, self.model)
+            self._state = ()
             self._begin_monitors()  # they count updates from here
         self._start = time.perf_counter() - self._history.seconds()
 

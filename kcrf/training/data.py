@@ -67,9 +67,9 @@ def read_data(
     if user.teacher is None and any((text if isinstance(text, str) else "".join(text)).strip() for text in texts):
         raise ValueError("`unlabeled` needs a `teacher`. Received: teacher=None")
     task = task_of(user.task)
+    is_held_out = valid is None
+    train, valid = _with_held_out(task, train, valid, user)
     given = {"train": train, "valid": valid, **({} if test is None else {"test": test})}
-    if valid is None:
-        given["train"], given["valid"] = _held_out(task, train, user)
     whole = {name: task.check(name, part) for name, part in given.items()}
     parts = whole
     if user.limit is not None:
@@ -79,7 +79,7 @@ def read_data(
             requirement = f"must leave a sentence of each standard, also of {min(missing)}"
             raise SettingError("limit", requirement, user.limit)
         parts = {**whole, "train": task.check("train", chosen)}  # a sample of sentences may be empty
-    return RunData(task, whole, parts, parts, texts, is_held_out=valid is None)
+    return RunData(task, whole, parts, parts, texts, is_held_out=is_held_out)
 
 
 def learns_all(user: Settings, data: RunData) -> bool:
@@ -98,13 +98,17 @@ def _standards(items: list[Any]) -> set[str]:
     return {getattr(item, "standard", None) for item in items} - {None}  # type: ignore[return-value]
 
 
-def _held_out(task: Task, train: Any, user: Settings) -> tuple[Any, Any]:
-    """Holds out a tenth of the training set, or of each standard. Returns the remaining training set and the tenth."""
+def _with_held_out(task: Task, train: Any, valid: Any, user: Settings) -> tuple[Any, Any]:
+    """The training and the validation set. If there is none, also of a standard, a tenth of `train` is held out."""
+    if isinstance(train, Mapping) and "standards" in task.settings and isinstance(valid, Mapping | None):
+        given = valid or {}
+        parts = {name: _with_held_out(task, items, given.get(name), user) for name, items in train.items()}
+        train = {name: part for name, (part, _) in parts.items()}
+        return train, {**{name: part for name, (_, part) in parts.items()}, **given}
+    if valid is not None:
+        return train, valid
     if user.incomplete:
         raise ValueError("`incomplete` needs `valid`, in which all entities are marked. Received: valid=None")
-    if isinstance(train, Mapping) and "standards" in task.settings:
-        parts = {standard: _held_out(task, items, user) for standard, items in train.items()}
-        return {name: pair[0] for name, pair in parts.items()}, {name: pair[1] for name, pair in parts.items()}
     items = task.check("train", train)
     if len(items) < 2:
         raise ValueError(f"`train` needs two items to hold one out for `valid`. Received: {len(items)}")

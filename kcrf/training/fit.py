@@ -52,12 +52,12 @@ def _train(
     tagger = trainer.wrap(config, model, plan.reader)
     epochs: Any = config.training.epochs
     history = TrainingHistory(epochs, config.training.patience, f"valid_{tagger.metric}")
-    load_history(folder, history)
+    state = load_history(folder, history)
     if not history.is_done():
         report = progress.report if progress else None
         monitors, averages = trainer.monitors(tagger, valid), config.model.bert is None
         part, epoch_begin = linear_part(plan, windows), EpochBatches(batches)
-        epoch_end = Epochs(tagger, valid, history, folder, epoch_begin, monitors, report, averages, part)
+        epoch_end = Epochs(tagger, valid, history, folder, epoch_begin, monitors, report, averages, part, state)
         callbacks = [epoch_end, epoch_begin, *([progress] if progress else []), interruption]
         fit_with_progress(model, batches, epochs, len(history.rows), callbacks, progress)
     advice = tagger.crf and last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)

@@ -1,5 +1,6 @@
 """The state of training, saved after each epoch and restored when the run is resumed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,16 @@ def load_history(folder: RunFolder, history: TrainingHistory) -> list[np.ndarray
     return arrays
 
 
-def load_state(folder: RunFolder, model: Any) -> np.ndarray:
-    """Restores a compiled model from the state in a `RunFolder`. Returns the state of the random generator."""
-    _, (*values, random) = folder.read_state()
+def load_state(path: object, arrays: Sequence[np.ndarray], model: Any) -> np.ndarray:
+    """Restores a compiled model from the arrays of a state. Returns the state of the random generator."""
+    *values, random = arrays
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
     variables = _variables(model)
     shapes = [tuple(variable.shape) for variable in variables]
     if shapes != [value.shape for value in values]:
         raise ValueError(
-            f"{folder.path}: the state of training must have the {len(shapes)} arrays of this model. "
+            f"{path}: the state of training must have the {len(shapes)} arrays of this model. "
             f"Received: {len(values)}, or others"
         )
     for variable, value in zip(variables, values, strict=True):

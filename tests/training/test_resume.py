@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -74,7 +75,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_log_and_scores(whole
     with pytest.raises(KeyboardInterrupt):
         train_tagger(TINY, **PARTS, out=run, progress=Stops(steps))
     assert not (run / "scores.json").exists()
-    resume_tagger(run, **PARTS)
+    with patch.object(RunFolder, "read_state", autospec=True, side_effect=RunFolder.read_state) as read:
+        resume_tagger(run, **PARTS)
+    assert read.call_count == 1
     assert_same_weights(weights(run), weights(whole))
     for name in ("scores.json", "predictions.jsonl", "transitions.json", "vocabulary.json"):
         assert (run / name).read_bytes() == (whole / name).read_bytes(), name

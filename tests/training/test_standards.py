@@ -14,7 +14,7 @@ import pytest
 
 from kcrf.backend import ops
 from kcrf.commands.main import main
-from kcrf.corpora import Sentence, load_mini
+from kcrf.corpora import Sentence, load_mini, split
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.padding import training_batch
 from kcrf.reports import write_report
@@ -224,11 +224,7 @@ def test_a_model_without_a_standard_or_with_a_wrong_one_is_refused(linear):
 @pytest.mark.parametrize(
     ("parts", "settings", "reason"),
     [
-        (
-            ({"a": [["天"]], "b": [["地"]]}, {"a": [["天"]]}),
-            {},
-            "`valid` needs sentences of each of the standards a, b",
-        ),
+        (({"a": [["天"]], "b": [["地"]]}, {"a": [["天"]]}), {}, "`train` needs two items to hold one out"),
         (({"a": [["天"]]}, {"a": [["天"]]}, {"c": [["天"]]}), {}, "`test` needs sentences of each of the standards a"),
         (({"a": [["天"]]}, [["天"]]), {}, "`valid` needs sentences of each of the standards a. Received: None"),
         (([["天"]], {"a": [["天"]]}), {}, "`valid` needs sentences of no standard"),
@@ -242,6 +238,17 @@ def test_parts_that_do_not_fit_are_refused(parts, settings, reason, tmp_path):
     with pytest.raises(ValueError, match=reason):
         train_tagger(Settings(**settings), *parts, out=tmp_path / "run")
     assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
+
+
+@pytest.mark.once
+def test_a_tenth_is_held_out_of_each_standard_that_lacks_a_validation_set():
+    """As `split` divides the sentences of the standard; the command leaves it to `train_tagger`, too."""
+    given = {name: TRAIN[name][:20] for name in ("halves", "whole")}
+    data = read_data(Settings(), given, {"whole": TRAIN["whole"][20:25]})
+    rest, held_out = split(given["halves"], 0.1, Settings().seed)
+    for part, expected in (("train", [rest, given["whole"]]), ("valid", [held_out, TRAIN["whole"][20:25]])):
+        texts = ["".join(words) for sentences in expected for words in sentences]
+        assert [sentence.text for sentence in data.whole[part]] == texts
 
 
 @pytest.mark.once
