@@ -72,8 +72,9 @@ def checked_input(options: Namespace, tasks: Collection[str] | None = None) -> I
 def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> Iterator[str]:
     """Yields the lines. Refuses a first line that is JSON, a token with its tag, or a whole file with other line ends.
     With `of_tokens`, also refuses a first line that is not split into tokens."""
-    from kcrf.corpora.columns import ENTITY_TAG, begin_columns
+    from kcrf.corpora.columns import begin_columns
     from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
+    from kcrf.tags.scheme import ENTITY_TAG
 
     begin: list[str] = []
     for line in lines:

@@ -115,7 +115,8 @@ def _read(options: Namespace, task: Any, path: str) -> list[Any]:
 def _has_both(path: str) -> bool:
     """Whether a file has columns as conlleval reads them: the correct tags, and last the predicted tags."""
     from kcrf.corpora import read_lines
-    from kcrf.corpora.columns import ENTITY_TAG, split_columns
+    from kcrf.corpora.columns import split_columns
+    from kcrf.tags.scheme import ENTITY_TAG
 
     rows = split_columns(path, read_lines(path)).rows if Path(path).is_file() else []
     return bool(rows) and all(len(cells) > 2 and all(map(ENTITY_TAG.fullmatch, cells[-2:])) for cells in rows)

@@ -9,7 +9,6 @@ from os import PathLike
 from typing import Any
 
 from kcrf.corpora import tables
-from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.formats import Annotated
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import FilePath, read_corpus_lines
@@ -17,6 +16,7 @@ from kcrf.corpora.recognize import read_items
 from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES, Fields
 from kcrf.files import json_line
 from kcrf.progress_bars import print_note
+from kcrf.tags.scheme import ENTITY_TAG
 
 Rows = Iterator[tuple[Any, ...]]  # (line number, text[, second text], label)
 _ENOUGH_LABELS = 10  # in this many lines, the label of the first is expected to occur again

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable
 
-from kcrf.corpora.columns import ENTITY_TAG, Columns, is_conllu, split_columns
+from kcrf.corpora.columns import Columns, is_conllu, split_columns
 from kcrf.corpora.formats import Item, Source, Tagged, note
 from kcrf.corpora.line_formats import LINE_FORMATS as LINE_FORMATS  # with those of this file
 from kcrf.corpora.line_formats import line_format
+from kcrf.tags.scheme import ENTITY_TAG
 
 _ONTONOTES = {  # entity types, which tell the column of entities from columns of trees and arguments
     *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY"),

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from kcrf.corpora.lines import CJK
 from kcrf.progress_bars import print_note
+from kcrf.tags.scheme import ENTITY_TAG
 
-ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 CONLLU_WIDTH = 10
 _CONLLU_ID, _NO_TOKEN = re.compile(r"\d+([-.]\d+)?"), re.compile(r"\d+[-.]\d+")  # 3-4 is a range, 3.1 an empty node
 _CLASS = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*[$]?|[^\w\s()]+|-[LR]RB-")  # NN, n, PRP$, v-aux, ``

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from kcrf.corpora.brat import is_standoff
 from kcrf.corpora.columns import (
-    ENTITY_TAG,
     check_are_tokens,
     check_not_segmented,
     check_one_tag,
@@ -23,7 +22,7 @@ from kcrf.corpora.lines import CJK, FilePath, read_corpus_lines
 from kcrf.corpora.sentences import UNKNOWN, Sentence, known_runs, unknown_parts
 from kcrf.progress_bars import print_note
 from kcrf.tags import TagScheme, bio, bioes
-from kcrf.tags.scheme import violation_in_words
+from kcrf.tags.scheme import ENTITY_TAG, violation_in_words
 
 Rows = list[tuple[int, str, str]]  # line number, token, tag
 

@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
-from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.lines import WITHOUT_SPACES, read_lines
 from kcrf.corpora.sentences import Sentence, outside_spans
+from kcrf.tags.scheme import ENTITY_TAG
 
 # Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
 _NO_BORDERS = re.compile(rf"[{WITHOUT_SPACES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")

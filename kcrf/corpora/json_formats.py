@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.formats import Annotated, Format, Item, Source, Span, Tagged, note, span, string
 from kcrf.corpora.lines import FilePath
 from kcrf.corpora.offsets import from_units
 from kcrf.corpora.sentences import UNKNOWN
 from kcrf.files import json_line, read_json
+from kcrf.tags.scheme import ENTITY_TAG
 
 Object = dict[str, Any]
 # From a line number and its object; None: it has no labels.

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kcrf.corpora.brat import is_standoff, read_standoff
-from kcrf.corpora.columns import ENTITY_TAG, check_one_tag, name_sentences
+from kcrf.corpora.columns import check_one_tag, name_sentences
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
 from kcrf.corpora.tables import separator_of, table_cells
 from kcrf.corpora.word_classes import class_sign
+from kcrf.tags.scheme import ENTITY_TAG
 
 LINE_FORMATS: list[Format] = []  # the first one that recognizes a file reads it
 

@@ -1,13 +1,12 @@
 """SIGHAN's scores of words, with classes or without, conlleval's scores of entities, and calibration."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-_TAG = re.compile(r"O|[BIESMLU]-.+")
+from kcrf.tags.scheme import ENTITY_TAG, spans_of_tags
 
 
 class TextMismatch(ValueError):
@@ -157,7 +156,7 @@ def _distinct(spans: Sequence[Any], number: int, name: str) -> set[tuple[int, in
         raise ValueError(f"A sentence must be a list of spans or of tags such as B-PER. Received: {spans!r} as {where}")
     spans = list(spans)
     are_tags = bool(spans) and all(isinstance(tag, str) for tag in spans)
-    checked = _spans_of_tags(spans, where) if are_tags else [_span(span, where) for span in spans]
+    checked = _entities(spans, where) if are_tags else [_span(span, where) for span in spans]
     distinct = set(checked)
     if len(distinct) < len(checked):
         raise ValueError(f"A sentence must contain each span only once. Received: {spans} in {where}")
@@ -179,22 +178,12 @@ def _span(span: Any, where: str) -> tuple[int, int, str]:
     return int(values[0]), int(values[1]), values[2]
 
 
-def _spans_of_tags(tags: Sequence[str], where: str) -> list[tuple[int, int, str]]:
-    """The entities of the tags of a sentence, read as conlleval does."""
-    wrong = next((tag for tag in tags if not _TAG.fullmatch(tag)), None)
+def _entities(tags: Sequence[str], where: str) -> list[tuple[int, int, str]]:
+    """The entities of the tags of a sentence, which are checked."""
+    wrong = next((tag for tag in tags if not ENTITY_TAG.fullmatch(tag)), None)
     if wrong is not None:
         raise ValueError(f"A tag must be O or one like B-PER, with one of BIESMLU. Received: {wrong!r} in {where}")
-    spans, start, label = [], 0, ""
-    for position, tag in enumerate([*tags, "O"]):
-        if label and (tag[0] in "OBSU" or tag[2:] != label):
-            spans.append((start, position, label))
-            label = ""
-        if tag != "O" and not label:
-            start, label = position, tag[2:]
-        if tag[0] in "ESLU":
-            spans.append((start, position + 1, label))
-            label = ""
-    return spans
+    return spans_of_tags(tags)
 
 
 def _scores_of_counts(gold: int, predicted: int, correct: int) -> dict[str, Any]:

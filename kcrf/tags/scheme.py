@@ -1,5 +1,6 @@
 """`TagScheme`: the tags of a task, the rules of their order, and their checks. Needs NumPy only."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 Types = tuple[str, ...]
-_PREFIXES = {f"{letter}-" for letter in "BIESMLU"}
+ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _WORD_TAGS = 4  # of each class of words
 _KINDS = {  # by name: the letters of a type; which of them are single, begin, middle, end; after which a span ends
     "bmes": ("sbme", (0, 1, 2, 3), "se"),
@@ -126,18 +127,7 @@ class TagScheme:
             starts = word_starts([tag % _WORD_TAGS if tag >= 0 else tag for tag in tags])
             words = [(start, end) for start, end in zip(starts, [*starts[1:], len(tags)]) if tags[start] >= 0]
             return [(a, b, self.types[tags[a] // _WORD_TAGS]) for a, b in words] if self.types else words
-        spans, open_start, open_type = [], None, None
-        for position, tag in enumerate([*tags, 0]):
-            prefix, _, label = self.labels[max(tag, 0)].partition("-")
-            if open_type is not None and (prefix in "OBS" or label != open_type):
-                spans.append((open_start, position, open_type))
-                open_type = None
-            if prefix != "O" and open_type is None:
-                open_start, open_type = position, label
-            if prefix in ("E", "S"):
-                spans.append((open_start, position + 1, open_type))
-                open_type = None
-        return spans
+        return spans_of_tags([self.labels[max(tag, 0)] for tag in tags])
 
     def violations(self, tags: Sequence[int] | np.ndarray) -> list[tuple[int, str | None, str | None]]:
         """The positions at which tags break the scheme, a list of `(position, previous label, label)`.
@@ -172,6 +162,25 @@ class TagScheme:
             at = next(position for position, tag in enumerate(tags) if tag < 0)
             raise ValueError(f"`repair` needs tags >= 0. Received: the unknown tag {tags[at]} at position {at}")
         return self.encode(self.decode(tags), len(tags))
+
+
+def spans_of_tags(tags: Iterable[str]) -> list[tuple[int, int, str]]:
+    """The entities of tags such as B-PER, with one of BIESMLU, read as conlleval does.
+
+    >>> spans_of_tags(["I-PER", "I-LOC", "E-LOC", "I-LOC", "O"])
+    [(0, 1, 'PER'), (1, 3, 'LOC'), (3, 4, 'LOC')]
+    """
+    spans, start, label = [], 0, ""
+    for position, tag in enumerate([*tags, "O"]):
+        if label and (tag[0] in "OBSU" or tag[2:] != label):
+            spans.append((start, position, label))
+            label = ""
+        if tag != "O" and not label:
+            start, label = position, tag[2:]
+        if tag[0] in "ESLU":
+            spans.append((start, position + 1, label))
+            label = ""
+    return spans
 
 
 def bmes(types: Iterable[str] = ()) -> TagScheme:
@@ -246,7 +255,7 @@ def _checked_types(types: Iterable[str]) -> Types:
 def _entity_types(types: Iterable[str]) -> Types:
     """The types of entities, without tags among them."""
     types = _checked_types(types)
-    are_tags = all(label == "O" or label[:2] in _PREFIXES and label[2:] for label in types)
+    are_tags = all(map(ENTITY_TAG.fullmatch, types))
     if are_tags and ("O" in types or any(f"I-{label[2:]}" in types for label in types if label[0] == "B")):
         advice = tuple(dict.fromkeys(label[2:] for label in types if label != "O"))
         raise ValueError(f"Types must be names such as PER, without B- or I-. Received: tags, {types}; use {advice}")

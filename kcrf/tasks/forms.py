@@ -7,8 +7,8 @@ from os import PathLike
 from typing import Any
 
 from kcrf.corpora import Sentence
-from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.conll import sentences_of_tags
+from kcrf.tags.scheme import ENTITY_TAG
 
 _TOKENS = ("tokens", "words", "token", "word", "Word")
 _TAGS = ("ner_tags", "pos_tags", "upos", "tags", "labels", "tag", "label", "Tag")

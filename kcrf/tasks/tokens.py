@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_lines, read_tagged, tagged_sentence
-from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.tagged import tagged_lines, tags_of_tokens
 from kcrf.metrics import token_scores
 from kcrf.progress_bars import print_note
+from kcrf.tags.scheme import ENTITY_TAG
 from kcrf.tasks.errors import check_same_texts
 from kcrf.tasks.forms import items_of
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words, types_of
