@@ -4,14 +4,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from kcrf.commands.parsers import (
-    OVERWRITE,
-    CommandParser,
-    add_reading_options,
-    check_out,
-    declare,
-    reading_arguments,
-)
+from kcrf.commands.parsers import OVERWRITE, CommandParser, add_reading_options, check_out, declare, reading_arguments
 from kcrf.commands.quiet import quiet_import
 from kcrf.commands.train import read_part, with_scheme_of_file
 

@@ -9,13 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field
 from typing import Any
 
-from kcrf.commands.parsers import (
-    CommandParser,
-    add_reading_options,
-    declare,
-    reading_arguments,
-    refuse_data_options,
-)
+from kcrf.commands.parsers import CommandParser, add_reading_options, declare, reading_arguments, refuse_data_options
 from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.extension import extended_settings
 from kcrf.runs.options import Rule, condition_in_words, default_in_words, option_of, types_of

@@ -25,8 +25,7 @@ def doccano_line(item: PreAnnotation) -> str:
 
 def label_studio_task(item: PreAnnotation, confidence: float) -> str:
     """A task that Label Studio imports, with the tags `<Text name="text" value="$text"/>` and `<Labels>` or `<Choices
-    name="label" toName="text">`, as a JSON object on one line. A file has an array of tasks.
-    """
+    name="label" toName="text">`, as a JSON object on one line. A file has an array of tasks."""
     values: list[tuple[str, dict[str, Any]]] = [
         ("labels", {"start": start, "end": end, "text": item.text[start:end], "labels": [label]})
         for start, end, label in item.spans

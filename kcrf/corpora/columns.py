@@ -154,15 +154,17 @@ def _identifiers(rows: Sequence[Sequence[str]]) -> int:
     """The number of columns before the tokens that have a number or a name of the sentence or the document."""
     rows = [cells for cells in rows if cells and cells[0] != "-DOCSTART-"]
     width, place = min(map(len, rows), default=0), 0
-    while place < width - 2 and name_sentences([cells[place] for cells in rows]):
+    while place < width - 2 and name_sentences([cells[place : place + 2] for cells in rows]):
         place += 1
     return place
 
 
-def name_sentences(values: Sequence[str]) -> bool:
-    """Whether each of the values stands in one stretch of rows, of two rows or more on average."""
-    names = [value for value, _ in groupby(values)]
-    return len({*names}) == len(names) and len(values) >= max(4, 2 * len(names))
+def name_sentences(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether each value of the first column stands in one stretch of rows, of two rows or more on average, or of all
+    rows, while the second column differs."""
+    names = [value for value, _ in groupby(cells[0] for cells in rows)]
+    is_of_all = len(names) == 1 < len({cells[1] for cells in rows})
+    return is_of_all or len({*names}) == len(names) and len(rows) >= max(4, 2 * len(names))
 
 
 def _token_column(rows: Sequence[Sequence[str]]) -> int:

@@ -221,8 +221,7 @@ def _check_types(path: Any, sentences: Sequence[Rows], types: Sequence[str]) -> 
 
 class _Reading(NamedTuple):
     """The numbers of the tags of each sentence, by one scheme. `broken` has the violations, each after the rows of its
-    sentence; `odd` the numbers of the lines whose tag belongs to another scheme or is broken.
-    """
+    sentence; `odd` the numbers of the lines whose tag belongs to another scheme or is broken."""
 
     scheme: TagScheme
     tags: list

@@ -9,6 +9,7 @@ from kcrf.corpora.formats import Annotated, Format, Item, Source, Span, Tagged, 
 from kcrf.corpora.lines import FilePath
 from kcrf.corpora.offsets import from_units
 from kcrf.corpora.sentences import UNKNOWN
+from kcrf.corpora.word_classes import are_word_tags, words_by_tags
 from kcrf.files import json_line, read_json
 from kcrf.tags.scheme import ENTITY_TAG
 
@@ -204,6 +205,9 @@ def _read_tokens(source: Source, _: object) -> list[Item]:
             tags = [_named(tag, names, where) for tag in tags]
         if not all(tag is None or isinstance(tag, str) for tag in tags):
             raise ValueError(f"{where} tags that are strings, or integers and their names. Received: {tags!r:.80}")
+        others = (x for x in item.values() if x is not tokens and isinstance(x, list) and are_word_tags(x))
+        if source.task == "cws" and (found := next(others, None)):  # of characters
+            tokens = tags = words_by_tags(f"{source.path}:{number}", tokens, found)
         items += [Tagged(number, tokens, tags)] if tokens else []
     return items
 

@@ -147,8 +147,9 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
 @line_format("a table of tokens with entity tags", ("ner",), _tokens_of_table)
 def _read_tokens_of_table(source: Source, rows: list[tuple[int, list[str]]]) -> list[Item]:
     """A sentence ends at an empty line, and where the number in the first of three columns or more changes."""
-    names = [cells[0] for _, cells in rows if len(cells) > 2]
-    has_numbers = len(names) == len(rows) and (all(map(_NUMBERED.fullmatch, names)) or name_sentences(names))
+    wide = [cells for _, cells in rows if len(cells) > 2]
+    is_numbered = all(_NUMBERED.fullmatch(cells[0]) for cells in wide) or name_sentences(wide)
+    has_numbers = len(wide) == len(rows) and is_numbered
     items, last, current = list[Tagged](), 0, None
     for number, cells in rows:
         is_next = has_numbers and cells[0] not in ("", current)
@@ -252,17 +253,29 @@ def _read_chunks(source: Source, _: object) -> list[Item]:
 # -- entities within the text
 
 _XML_ENTITY = re.compile(r"<([A-Za-z]\w*)((?: [^<>]*)?)>([^<>]+)</\1>")
-_XML_BLOCK = re.compile(
-    r"<[?]xml.*?[?]>|</?(?:s|p|sent|sentence|text|doc|document|body|xml)(?: [^<>]*)?/?>", re.IGNORECASE
-)
 _XML_TYPE = re.compile(r"""(?:type|label|class|cat)=["']?([^"'\s]+)""", re.IGNORECASE)
+_XML_BLOCK, _XML_STYLE, _XML_TITLE = (  # markup of documents: a title is none where other lines have it, too
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"<[?!].*?>|</?(?:s|p|sent|sentence|text|doc|document|body|xml|html|head|div|h[1-6]|[ou]l|li|table|t[rdh]|[bh]r"
+        r"|img)(?: [^<>]*)?/?>",
+        r"<(a|b|i|u|em|strong|font|su[bp]|span)(?: (?![^<>]*(?:type|label|class|cat)=)[^<>]*)?>([^<>]*)</\1>",
+        r"\s*<(title|subtitle|headline|header|caption|abstract)>(.*)</\1>\s*",
+    )
+)
+_XML_DEPTH = 3  # of styles within each other
 
 
 def _lines_of_xml(source: Source) -> list[str] | None:
-    """The lines without the elements that hold text, if all other elements are entities."""
+    """The lines without the markup of a document, if all other elements are entities."""
     if source.task == "classify" or "</" not in "".join(source.lines):
         return None
     lines = [_XML_BLOCK.sub("", line) for line in source.lines]
+    for _ in range(_XML_DEPTH):
+        lines = [_XML_STYLE.sub(r"\2", line) for line in lines]
+    titles = list(map(_XML_TITLE.fullmatch, lines))
+    within = {match[1] for line, title in zip(lines, titles) if not title for match in _XML_ENTITY.finditer(line)}
+    lines = [title[2] if title and title[1] not in within else line for line, title in zip(lines, titles)]
     are_entities = any(map(_XML_ENTITY.search, lines)) and not any("</" in _XML_ENTITY.sub("", x) for x in lines)
     return lines if are_entities else None
 

@@ -48,8 +48,8 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         raise _refusal(path, "a file without words", "at least one line of words separated by spaces")
     if all(_is_entity_line(words) for words in sentences):
         raise _refusal(path, "what looks like entities, which --task ner and `kcrf.corpora.read_entities` read")
-    if len(sentences) > 1 and all(len(words) == 2 and words[1] in "BMESIO" for words in sentences):
-        raise _refusal(path, "what looks like a character and its tag per line")
+    if len(sentences) > 1 and all(len(words) == 2 and {*words[1]} <= {*"BMESIO"} for words in sentences):
+        raise _refusal(path, "what looks like characters and their tags")
     _check_not_labels(path, [line.split("\t") for line in lines if line.strip()], not all(split[:-1]))
     _check_not_columns(path, lines)
     if strip_tags:
@@ -83,6 +83,7 @@ def _refusal(where: object, received: str, needed: str = "one sentence of words 
 def _words_of(path: FilePath, items: Sequence[Item]) -> list[list[str]]:
     """The words of JSON objects, or of texts in which each word is a span."""
     sentences = [tokens_of(path, item) if isinstance(item, Annotated) else item for item in items]
+    _check_not_characters(path, [(each.number, each.tokens) for each in sentences])
     for number, words, _ in sentences:
         if not all(word and not re.search(r"\s", word) for word in words):
             raise _refusal(f"{path}:{number}", f"words that are empty or contain white space, {words}")

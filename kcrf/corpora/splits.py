@@ -99,8 +99,7 @@ def sample(
 
 def _shares(sizes: Mapping[Any, int], count: int) -> dict[Any, int]:
     """Distributes `count` items over the labels in proportion to `sizes`. The largest remainders are rounded up. A
-    label that would get none takes one from the label with the most.
-    """
+    label that would get none takes one from the label with the most."""
     total = sum(sizes.values())
     shares = {label: count * size // total for label, size in sizes.items()}
     by_remainder = sorted(sizes, key=lambda label: -(count * sizes[label] % total))  # equal ones in order

@@ -3,8 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from kcrf.progress_bars import print_note
+from kcrf.tags.scheme import BEGIN, END, MIDDLE, SINGLE, tags_to_words
 
 _SIGNS = r"/_#|\\:^@／＿｜＃"
 _CLASS = r"[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)*"
@@ -64,3 +66,20 @@ def without_markup(path: object, lines: Sequence[str]) -> list[str]:
     first = lines[is_markup.index(True)].strip()
     print_note(f"{path}: skipped {sum(is_markup):,} lines of markup, such as {first[:40]}")
     return ["" if skipped else line for line, skipped in zip(lines, is_markup, strict=True)]
+
+
+_WORD_TAGS = {"S": SINGLE, "B": BEGIN, "M": MIDDLE, "I": MIDDLE, "E": END}
+
+
+def are_word_tags(tags: Any) -> bool:
+    """Whether these are tags BMES of characters, in a string or a list."""
+    are_some = isinstance(tags, (str, list, tuple)) and len(tags) > 0
+    return are_some and all(isinstance(tag, str) and tag and {*tag} <= {*_WORD_TAGS} for tag in tags)
+
+
+def words_by_tags(where: object, characters: Sequence[str], tags: Sequence[str]) -> list[str]:
+    """The words of characters with tags BMES."""
+    if len(characters) != len(tags) or any(len(part) != 1 for part in (*characters, *tags)):
+        received = f"{len(characters)} characters and {len(tags)} tags in {characters!r:.40}"
+        raise ValueError(f"{where}: needs a tag BMES for each character. Received: {received}")
+    return tags_to_words("".join(characters), [_WORD_TAGS[tag] for tag in tags])

@@ -57,9 +57,7 @@ def _in_blocks(trellis: Trellis, blocks: int) -> TensorLike:
     return recursion.follow(back_pointers, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
 
 
-def _forward(
-    trellis: Trellis,
-) -> tuple[Callable[..., TensorLike], TensorLike, tuple[TensorLike, TensorLike]]:
+def _forward(trellis: Trellis) -> tuple[Callable[..., TensorLike], TensorLike, tuple[TensorLike, TensorLike]]:
     """The step to the best scores `(..., tags, batch)` up to a constant, the first state, and the inputs of steps."""
     best = _max_product(trellis.transitions)
 

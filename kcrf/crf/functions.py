@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import Tensor, TensorLike, ops
-from kcrf.chains import FORBIDDEN
 from kcrf.crf.best_paths import best_path, best_paths
 from kcrf.crf.chain import Chain, takes_chain
 from kcrf.crf.forward_backward import forward_backward, log_beta, log_partition_of, path_entropy
@@ -199,20 +198,6 @@ def top_k_paths(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
     repeated = trellis.repeat(k)
     scores = ops.reshape(path_counts(repeated, ops.reshape(tags, (-1, ops.shape(tags)[2])))[0], (-1, k))
     return ops.where(exists[:, :, None], tags, -1), ops.where(exists, scores, -float("inf"))
-
-
-@takes_chain(None)
-def log_probability_within(chain: Chain, allowed: TensorLike) -> Tensor:
-    """The log probability `(batch,)` that every tag is in `allowed (batch, time, tags)`; below -1e8 if none can be.
-
-    >>> log_p = log_probability_within([[[0.0, 0.0]]], [[[True, False]]], None, [[0.0, 0.0], [0.0, 0.0]])
-    >>> round(float(log_p[0]), 4)  # -log 2
-    -0.6931
-    """
-    trellis = Trellis(chain).centered()
-    free = ops.cast(allowed, "bool") | ~trellis.mask[:, :, None]
-    within = trellis.with_emissions(ops.where(free, trellis.emissions, FORBIDDEN))
-    return log_partition_of(within) - log_partition_of(trellis)
 
 
 @takes_chain(1)

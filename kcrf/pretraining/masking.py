@@ -12,11 +12,7 @@ _MOST_DRAWS = 10  # of spans, for each position to draw; after them, no span fit
 
 
 def choose_positions(
-    candidates: np.ndarray,
-    starts: np.ndarray,
-    count: int,
-    kind: str,
-    random: np.random.Generator,
+    candidates: np.ndarray, starts: np.ndarray, count: int, kind: str, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws the positions of a window to predict.
 

@@ -21,14 +21,7 @@ from kcrf.models.encoders import encoder_record
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches, masked_language_model, start_positions
 from kcrf.pretraining.folder import PretrainingFolder
-from kcrf.pretraining.windows import (
-    Windows,
-    check_texts,
-    iterate_lines,
-    learn_vocabulary,
-    word_splitter,
-    write_tokens,
-)
+from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, learn_vocabulary, word_splitter, write_tokens
 from kcrf.progress_bars import bar, print_note
 from kcrf.readers import PieceReader
 from kcrf.runs import RunWriter

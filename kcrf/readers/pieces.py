@@ -25,8 +25,7 @@ _OVERLAP = 16  # the maximum number of pieces that two windows share
 
 class SpecialIds(NamedTuple):
     """The ids of the tokens before a text, between the texts of a pair, after a text, and of padding; the number of the
-    segment of a second text.
-    """
+    segment of a second text."""
 
     start: int
     between: list[int]
@@ -37,8 +36,7 @@ class SpecialIds(NamedTuple):
 
 class EncoderReader(Reader):
     """Reads texts for an encoder, as pieces between a start and an end token. Units, the words of BERT's tokenizer or
-    given tokens, are tagged at their first piece. Other pieces have no tags.
-    """
+    given tokens, are tagged at their first piece. Other pieces have no tags."""
 
     def __init__(
         self,

@@ -241,8 +241,7 @@ def _long_tokens(text: str, longest: int) -> list[tuple[int, int]]:
 
 def _strings(text: str, units: Any, longest: int, tokens: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
     """Yields `(number of the first unit, units, string)` of all runs of up to `longest` units without gaps, except runs
-    that are one of the tokens or cut one.
-    """
+    that are one of the tokens or cut one."""
     starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
     runs = np.cumsum(np.append(0, starts[1:] != ends[:-1])).tolist()  # (units,): the number of its run
     starts, ends = starts.tolist(), ends.tolist()

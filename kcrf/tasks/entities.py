@@ -1,11 +1,13 @@
 """Named-entity recognition. Needs NumPy only."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from kcrf.corpora import Sentence, read_entities, sentence_line
 from kcrf.corpora.conll import conll_lines
+from kcrf.corpora.lines import WITHOUT_SPACES
 from kcrf.corpora.offsets import trimmed_span
 from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
@@ -48,6 +50,8 @@ class Entities(Task):
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
         if not any(sentence.spans for sentence in parts["valid"]):
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
+        if user.units is None:
+            check_ends(parts["train"])
         units = user.units or choose_units(parts["train"]) if user.bert is None else None
         if units == "words" and user.extend is None:
             note_cut_entities(parts, splits_of(parts["train"]), "taken as unknown", "--units characters")
@@ -60,6 +64,32 @@ class Entities(Task):
         check_same_texts("sentence", *([sentence.text for sentence in part] for part in (gold, predicted)))
         scored = [sentence.scored(other.spans) for sentence, other in zip(gold, predicted, strict=True)]
         return entity_scores([sentence.spans for sentence in gold], scored)
+
+
+_EARLY = re.compile(rf"[^\W{WITHOUT_SPACES}]{{2}}(?!\w)")  # from the last character of an entity to the end of a word
+_ENOUGH_RECUR, _MANY_LETTERS = 10, 20  # entities that recur; different letters that follow them
+
+
+def check_ends(sentences: Sequence[Sentence]) -> None:
+    """Refuses entities most of which end just before the last letter of a word: the end is the position after it. In
+    text without words, a note says if the same letter follows most entities that recur, as 海 follows 上."""
+    places = [(sentence.text, start, end) for sentence in sentences for start, end, _ in sentence.spans]
+    early = [text[start:end] for text, start, end in places if _EARLY.match(text, end - 1)]
+    rule = "the end of an entity is the position after its last character"
+    if len(early) > max(1, len(places) / 2):
+        received = f"{early[0]!r}, which ends before the last letter of a word, and so {len(early)} of {len(places)}"
+        raise ValueError(f"`train` needs whole entities: {rule}. Received: {received}")
+    follows: dict[str, list[str]] = {}
+    for text, start, end in places:
+        follows.setdefault(text[start:end], []).append(text[end : end + 1])
+    recurring = {entity: {*letters} for entity, letters in follows.items() if len(letters) > 1}
+    same = {entity: min(each) for entity, each in recurring.items() if len(each) == 1 and min(each).isalnum()}
+    is_varied = len({*same.values()}) >= min(_MANY_LETTERS, len(same) / 4)
+    if is_varied and len(same) > len(recurring) / 2 and len(recurring) >= _ENOUGH_RECUR:
+        shown = "as {1!r} follows {0!r}".format(*min(same.items()))
+        print_note(
+            f"train: the same letter follows {len(same)} of {len(recurring)} entities that recur, {shown}: {rule}"
+        )
 
 
 def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_training: str, remedy: str) -> None:

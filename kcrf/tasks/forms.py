@@ -8,6 +8,7 @@ from typing import Any
 
 from kcrf.corpora import Sentence
 from kcrf.corpora.conll import sentences_of_tags
+from kcrf.corpora.word_classes import are_word_tags, words_by_tags
 from kcrf.tags.scheme import ENTITY_TAG
 
 _TOKENS = ("tokens", "words", "token", "word", "Word")
@@ -24,9 +25,33 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
         raise TypeError(f"`{name}` must be labeled data; for a file, call {reader}. Received: {str(part)[:80]!r}")
     if isinstance(part, Mapping):
         raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
+    _check_rows(task, name, part)
     rows = _rows(part)
+    if task == "cws" and rows and all(map(_is_tagged_text, rows)):
+        return [words_by_tags(f"`{name}`, item {number}", *row) for number, row in enumerate(rows, 1)]
     items = [_item(task, f"`{name}`, item {number}", row) for number, row in enumerate(rows, 1)]
     return _with_entities(name, items) if task == "ner" else items
+
+
+def _check_rows(task: str, name: str, part: Any) -> None:
+    """Refuses all texts in one list and all labels in another, as scikit-learn has them."""
+    parts = part if isinstance(part, tuple) and len(part) > 1 else ()
+    if not parts or not all(isinstance(x, list) or getattr(x, "ndim", 0) == 1 for x in parts):
+        return
+    values = [value for each in parts for value in each]
+    are_words = task == "cws" and not are_word_tags(list(parts[1]))  # two sentences
+    if are_words or len({*map(len, parts)}) > 1 or any(isinstance(value, tuple) for value in values):
+        return
+    is_one = task in ("ner", "pos", "cws-pos") and all(isinstance(value, str) for value in values)
+    advice = f"[{name}]" if is_one or task == "cws" and max(map(len, values)) == 1 else f"list(zip(*{name}))"
+    form = {"classify": "(text, label)", "cws": "words", "ner": "(text, spans)"}.get(task, "(tokens, tags)")
+    received = f"a tuple of {len(parts)} lists of {len(parts[0])}"
+    raise ValueError(f"`{name}` must be a list of {form}, as {advice} is. Received: {received}")
+
+
+def _is_tagged_text(row: Any) -> bool:
+    """Whether this is a text, or its characters, with a tag BMES for each character, and not two words."""
+    return isinstance(row, (list, tuple)) and len(row) == 2 and are_word_tags(row[1])
 
 
 def _rows(part: Any) -> list[Any]:
@@ -80,7 +105,7 @@ def _item(task: str, source: str, item: Any) -> Any:
         text_b = _first(item, _TEXTS_B)
         return (text, tags) if text_b is None else (text, text_b, tags)
     if task == "cws" and tokens is not None:
-        return list(tokens)
+        return words_by_tags(source, tokens, tags) if are_word_tags(tags) else list(tokens)
     if task == "ner" and text is not None and (spans := _first(item, _SPANS)) is not None:
         return _tuple(task, source, (text, spans))
     if task not in ("classify", "cws") and tokens is not None and tags is not None:

@@ -97,7 +97,7 @@ class Task(ABC):
     def as_sentence(self, source: str, item: Any) -> Sentence:
         """The `Sentence` of an item. Raises ValueError, which names the source, if the item is not valid."""
         if not isinstance(item, Sentence):
-            raise ValueError(f"{source}: needs a `Sentence`. Received: {str(item)[:80]!r}")
+            raise ValueError(f"{source}: needs a `Sentence` or (text, spans). Received: {str(item)[:80]!r}")
         return item
 
     def copies(self, items: list[Items]) -> list[Items]:

@@ -17,8 +17,7 @@ from kcrf.tokenizers.vocabularies import SETTINGS, SPECIAL_MAP, WHOLE, text_of
 
 class Encoding(NamedTuple):
     """The ids of a text or a pair; 0 and 1 for the first and the second text; and an array `(tokens, 2)`, the half-open
-    span of each token in its own text, (0, 0) for special tokens.
-    """
+    span of each token in its own text, (0, 0) for special tokens."""
 
     token_ids: list
     segment_ids: list
@@ -92,8 +91,7 @@ _ROLES = {
 
 class UnitPieces(NamedTuple):
     """The pieces of the units of a text: the ids and ends of all pieces, the `(start, end)` of the units that have one,
-    and the number of the first piece of each of these units.
-    """
+    and the number of the first piece of each of these units."""
 
     ids: list[int]
     ends: np.ndarray

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from kcrf.corpora import sample
+from kcrf.progress_bars import quiet
 from kcrf.readers.units import with_copies
 from kcrf.runs import Settings, resolve
 from kcrf.runs.stages import AugmentationConfig
@@ -90,7 +91,8 @@ def learns_all(user: Settings, data: RunData) -> bool:
     items = len(data.parts["train"]) + len(data.parts["valid"])
     if not (data.is_held_out and is_ner and is_plain and 2 * FOLDS <= items <= FEW):
         return False
-    facts = data.task.facts(user, data.whole)
+    with quiet(True):  # `plan_run` prints the notes
+        facts = data.task.facts(user, data.whole)
     return resolve(user, replace(facts, items=items, windows=items)).optimizer.solver == "lbfgs"
 
 

@@ -36,8 +36,8 @@ def train_tagger(
     Args:
         settings: `Settings`. What is left at None is decided by the data.
         train: The training set: a list of `kcrf.corpora.Sentence`s; for entities also of `(text, spans)` or
-            `(words, tags)`, for segmentation lists of words. Or a dataset of Hugging Face with tokens and ner_tags; or
-            a DataFrame with these columns, or with a row for each token and a column sentence_id.
+            `(words, tags)`, for segmentation of lists of words or `(text, "BMES")`. Or a dataset of Hugging Face with
+            tokens and ner_tags; or a DataFrame with them, or with a row for each token and a column sentence_id.
         valid: The validation set. Defaults to None: a tenth of `train`, by the seed, also of each segmentation standard
             that `valid` lacks; for linear models of up to 1,000 sentences with entities, the model learns all of them,
             and is validated by 4-fold cross-validation.

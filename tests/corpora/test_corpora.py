@@ -99,7 +99,7 @@ def test_words_with_a_bar_or_an_underscore_are_words(tmp_path, text):
 
 
 def test_a_character_and_its_tag_a_line_are_no_sentences_of_words(tmp_path):
-    with pytest.raises(ValueError, match="text.txt: .* what looks like a character and its tag per line"):
+    with pytest.raises(ValueError, match="text.txt: .* what looks like characters and their tags"):
         read_segmented(write(tmp_path, "我 S\n喜 B\n欢 E\n\n你 S\n".encode()))
 
 

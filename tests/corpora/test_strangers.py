@@ -37,6 +37,10 @@ ENTITIES = {  # each has the text Kim slept with one person
     "BioC": json.dumps({"source": "x", "documents": [{"id": "1", **KIM_IN_BIOC}]}),
     "documents of BioC": json.dumps(KIM_IN_BIOC),
     "tags before tokens": "B-PER Kim\nO slept\n",
+    "a name of the sentence": "s1 Kim NNP B-PER\ns1 slept VBD O\n",
+    "a name of the sentence, commas": "doc,Kim,B-PER\ndoc,slept,O\n",
+    "HTML": "<!DOCTYPE html><html><body>\n<p><PER>Kim</PER> <b><i>slept</i></b></p>\n</body></html>\n",
+    "spans of HTML": '<p><span class="PER">Kim</span> <span style="x">slept</span></p>\n',
     "XML with its head": "<?xml version='1.0'?>\n<PER>Kim</PER> slept\n",
     "BosonNLP": "{{PER:Kim}} slept\n",
     "the member type": '{"text": "Kim slept", "entities": [{"entity": "Kim", "type": "PER", "start": 0, "end": 3}]}\n',
@@ -82,6 +86,33 @@ def test_entities(text, tmp_path):
 def test_several_labels_of_a_text_are_refused(text, message, tmp_path):
     with pytest.raises(ValueError, match=message.replace(" | ", r" \| ")):
         read_classified(write(tmp_path, text))
+
+
+def test_titles_are_entities_only_within_lines(tmp_path):
+    texts = ["<title>A story</title>\n<p><PER>Kim</PER> slept</p>\n", "<TITLE>Dr</TITLE>\n<TITLE>Dr</TITLE> Kim\n"]
+    read = [[(s.text, s.spans) for s in read_entities(write(tmp_path, text))] for text in texts]
+    assert read[0] == [("A story", []), (KIM, [(0, 3, "PER")])]
+    assert read[1] == [("Dr", [(0, 2, "TITLE")]), ("Dr Kim", [(0, 2, "TITLE")])]
+
+
+def test_a_document_without_entities_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="needs"):
+        read_entities(write(tmp_path, "<title>A story</title>\n<p>I <i>saw</i> <a href='x'>Rome</a></p>\n"))
+
+
+@pytest.mark.parametrize("name", ["tokens", "words"])
+def test_words_of_characters_with_tags(name, tmp_path):
+    line = json.dumps({name: list("今天好"), "labels": ["B", "E", "S"]})
+    assert read_segmented(write(tmp_path, f"{line}\n")) == [["今天", "好"]]
+    for text in ("今天好 BES\n天气 BE\n", "今天好\tBES\n天气\tBE\n"):
+        with pytest.raises(ValueError, match="what looks like characters and their tags"):
+            read_segmented(write(tmp_path, text))
+
+
+def test_characters_in_json_are_no_words(tmp_path):
+    line = json.dumps({"tokens": list("今天天气真好"), "labels": [1, 2, 1, 2, 0, 0]})
+    with pytest.raises(ValueError, match="needs words separated by spaces. Received: characters"):
+        read_segmented(write(tmp_path, f"{line}\n" * 20))
 
 
 def test_a_row_with_the_tags_of_a_sentence_is_no_token(tmp_path):

@@ -30,7 +30,6 @@ CHAIN = Chain(EMISSIONS, *ARRAYS)
         ("log_sums_onward", ()),
         *((name, (TAGS,)) for name in ("path_score", "log_likelihood")),
         ("top_k_paths", (2,)),
-        ("log_probability_within", (EMISSIONS > 0,)),
         ("distillation_loss", (np.full(EMISSIONS.shape, 1 / 3, "float32"), np.ones((2, SIZE, SIZE), "float32"))),
     ],
 )

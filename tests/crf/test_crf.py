@@ -36,7 +36,7 @@ def fresh_functions():
     spec = importlib.util.find_spec("kcrf.crf.functions")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    names = [*crf.__all__, "log_probability_within", "log_sums_onward"]
+    names = [*crf.__all__, "log_sums_onward"]
     return {name: getattr(module, name) for name in names if hasattr(crf.functions, name)}
 
 

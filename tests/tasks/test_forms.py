@@ -1,5 +1,6 @@
 """kcrf.tasks.forms: every form of labeled data in memory gives the same sentences, and a tenth is held out."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from kcrf.corpora import Sentence
 from kcrf.runs import Settings
+from kcrf.tasks import task_of
 from kcrf.tasks.forms import items_of
 from kcrf.training import train_tagger
 from kcrf.training.data import read_data
@@ -67,6 +69,9 @@ def test_tables_of_sentences_and_of_tokens():
         ("pos", [(WORDS, TAGS)], [list(zip(WORDS, TAGS, strict=True))]),
         ("pos", [[("a", "X"), ("b", "Y")]], [[("a", "X"), ("b", "Y")]]),
         ("cws", [["今天", "好"], {"words": ["天", "气"]}], [["今天", "好"], ["天", "气"]]),
+        ("cws", [("今天好", "BES"), (["好"], ["S"])], [["今天", "好"], ["好"]]),
+        ("cws", [{"tokens": ["今", "天", "好"], "labels": ["B", "E", "S"]}], [["今天", "好"]]),
+        ("cws", (["今天", "好"], ["天", "气"]), [["今天", "好"], ["天", "气"]]),
         ("classify", [{"text": "a", "label": "x"}, ("b", "y")], [("a", "x"), ("b", "y")]),
         ("classify", [{"text": "a", "text_b": "c", "label": "x"}], [("a", "c", "x")]),
     ],
@@ -90,6 +95,32 @@ def test_other_tasks(task, part, items):
 def test_what_lacks_tags_is_refused_with_its_place(part, message):
     with pytest.raises(ValueError, match=message):
         items_of("ner", "train", part)
+
+
+@pytest.mark.parametrize(
+    ("task", "part", "item", "advice"),
+    [
+        ("classify", (["a", "b"], ["x", "y"]), ("a", "x"), "list(zip(*train))"),
+        ("classify", (["a", "b", "c"], ["x", "y", "x"]), ("a", "x"), "list(zip(*train))"),
+        ("classify", (np.array(["a", "b"]), np.array([1, 0])), ("a", 1), "list(zip(*train))"),
+        ("pos", ([["a"]], [["X"]]), [("a", "X")], "list(zip(*train))"),
+        ("pos", (WORDS, TAGS), list(zip(WORDS, TAGS)), "[train]"),
+        ("ner", (["Kim saw"], [[(0, 3, "PER")]]), Sentence("Kim saw", [(0, 3, "PER")]), "list(zip(*train))"),
+        ("cws", (["今天", "好"], ["BE", "S"]), ["今天"], "list(zip(*train))"),
+        ("cws", (["今", "天"], ["B", "E"]), ["今天"], "[train]"),
+    ],
+)
+def test_texts_in_one_list_and_labels_in_another_are_refused(task, part, item, advice):
+    """Two texts with two labels would be two pairs of texts, or of words; the advice gives the items."""
+    with pytest.raises(ValueError, match=rf"must be a list of .*, as {re.escape(advice)} is. Received: a tuple"):
+        items_of(task, "train", part)
+    assert items_of(task, "train", eval(advice, {"train": part}))[0] == item
+
+
+@pytest.mark.parametrize("pair", [("今天好", "BE"), (["今天", "好"], ["BE", "S"])])
+def test_each_character_needs_a_tag(pair):
+    with pytest.raises(ValueError, match="`train`, item 2: needs a tag BMES for each character. Received: "):
+        items_of("cws", "train", [("今天好", "BES"), pair])
 
 
 def test_a_path_and_swapped_arguments_are_refused(tmp_path):
@@ -140,3 +171,28 @@ def test_rows_of_a_sentence_that_are_apart_are_refused():
     for task in ("ner", "pos"):
         with pytest.raises(ValueError, match="the rows of each sentence must follow each other. Received: sentence_id"):
             items_of(task, "train", frame)
+
+
+def facts_of(spans, text, units=None):
+    sentences = [Sentence(text, spans), Sentence(f"{text} and {text}", spans)]
+    return task_of("ner").facts(Settings(task="ner", units=units), {"train": sentences, "valid": sentences})
+
+
+def test_ends_within_words_are_refused():
+    with pytest.raises(ValueError, match="the end of an entity is the position after .* Received: 'Ki', .* 4 of 4"):
+        facts_of([(0, 2, "PER"), (8, 10, "PER")], "Kim saw Lee")
+    facts_of([(0, 3, "PER"), (8, 11, "PER")], "Kim saw Lee")
+    facts_of([(0, 3, "STEM")], "walking")
+    facts_of([(0, 2, "PER")], "李雷在")
+    assert facts_of([(0, 2, "PER")], "Kim saw Lee", "characters").units == "characters"
+
+
+@pytest.mark.parametrize(
+    ("end", "after", "is_noted"), [(2, ("来了", "说"), True), (3, ("来了", "说"), False), (3, ("来", "来了"), False)]
+)
+def test_the_same_letter_after_each_entity_is_noted(end, after, is_noted, capsys):
+    names = ["".join(chr(first + number) for first in (0x4E00, 0x5000, 0x6000)) for number in range(12)]
+    sentences = [Sentence(name + verb, [(0, end, "PER")]) for name in names for verb in after]
+    task_of("ner").facts(Settings(task="ner"), {"train": sentences, "valid": sentences})
+    note = "train: the same letter follows 12 of 12 entities that recur, as '怀' follows '一倀'"
+    assert (capsys.readouterr().err.count(note.replace("怀", names[0][2]).replace("一倀", names[0][:2]))) == is_noted

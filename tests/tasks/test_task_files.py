@@ -80,7 +80,7 @@ def test_predictions_of_other_texts_are_refused(task):
         ("cws", "今天 好", "`train`, sentence 2: needs a list of words without white space. Received: '今天 好'"),
         ("cws", ["New York", "is"], "needs a list of words without white space"),
         ("cws", ["好", ""], "needs a list of words without white space"),
-        ("ner", ["Kim", "slept"], r"`train`, sentence 2: needs a `Sentence`. Received: \"\['Kim', 'slept'\]\""),
+        ("ner", ["Kim", "slept"], r"sentence 2: needs a `Sentence` or .text, spans.. Received: \"\['Kim', 'slept'\]\""),
         (
             "pos",
             "Kim slept",
