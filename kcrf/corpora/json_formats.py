@@ -207,7 +207,8 @@ def _read_tokens(source: Source, _: object) -> list[Item]:
             raise ValueError(f"{where} tags that are strings, or integers and their names. Received: {tags!r:.80}")
         others = (x for x in item.values() if x is not tokens and isinstance(x, list) and are_word_tags(x))
         if source.task == "cws" and (found := next(others, None)):  # of characters
-            tokens = tags = words_by_tags(f"{source.path}:{number}", tokens, found)
+            tokens = words_by_tags(f"{source.path}:{number}", tokens, found)
+            tags = [None] * len(tokens)
         items += [Tagged(number, tokens, tags)] if tokens else []
     return items
 
