@@ -68,14 +68,19 @@ def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
     return tuple(sorted({label for sentence in sentences for _, _, label in sentence.spans}))
 
 
-def for_each_standard(sentences: Sequence[Sentence], compute: Callable[..., Sequence[Any]]) -> list[Any]:
-    """The values, in the order of the sentences, of a function of each segmentation standard and its sentences."""
-    numbers: dict[str | None, list[int]] = {}
-    for number, sentence in enumerate(sentences):
-        numbers.setdefault(sentence.standard, []).append(number)
-    values: list[Any] = [None] * len(sentences)
-    for standard, chosen in numbers.items():
-        for number, value in zip(chosen, compute(standard, chosen), strict=True):
+def for_each_group(keys: Sequence[Any], compute: Callable[..., Iterable[Any]], *columns: Sequence[Any]) -> list[Any]:
+    """The values, in the order of the keys, of a function of each key and the rows of the columns that have it.
+
+    >>> for_each_group("abab", lambda key, numbers: [f"{key}{number}" for number in numbers], [1, 2, 3, 4])
+    ['a1', 'b2', 'a3', 'b4']
+    """
+    groups: dict[Any, list[int]] = {}
+    for number, key in enumerate(keys):
+        groups.setdefault(key, []).append(number)
+    values: list[Any] = [None] * len(keys)
+    for key, numbers in groups.items():
+        rows = ([column[number] for number in numbers] for column in columns)
+        for number, value in zip(numbers, compute(key, *rows), strict=True):
             values[number] = value
     return values
 

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from kcrf.corpora import Sentence
-from kcrf.corpora.sentences import for_each_standard
+from kcrf.corpora.sentences import for_each_group
 from kcrf.readers.units import Copies, Reader, Reading, Tokens
 from kcrf.readers.vectors import WordVectors
 
@@ -43,14 +43,13 @@ class StandardsReader(Reader):
 
     def read_training(self, sentences: Sequence[Sentence], copies: Copies = None) -> list[Reading]:
         """As `Reader.read_training`, each sentence by the reader of its standard."""
-        own_copies = copies or [()] * len(sentences)
 
-        def read(standard: Any, numbers: list[int]) -> list[list[Reading]]:
-            chosen, altered = [sentences[i] for i in numbers], [own_copies[i] for i in numbers]
+        def read(standard: Any, chosen: list[Sentence], altered: list[Any]) -> list[list[Reading]]:
             readings = iter(self.readers[standard].read_training(chosen, altered))
             return [[next(readings) for _ in range(1 + len(row))] for row in altered]
 
-        return list(chain.from_iterable(for_each_standard(sentences, read)))
+        standards, own_copies = [sentence.standard for sentence in sentences], copies or [()] * len(sentences)
+        return list(chain.from_iterable(for_each_group(standards, read, sentences, own_copies)))
 
     def with_vectors(self, vectors: WordVectors | None) -> "StandardsReader":
         return StandardsReader({name: reader.with_vectors(vectors) for name, reader in self.readers.items()})

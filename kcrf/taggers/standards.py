@@ -5,7 +5,7 @@ from statistics import mean
 from typing import Any
 
 from kcrf.corpora import Sentence
-from kcrf.corpora.sentences import for_each_standard
+from kcrf.corpora.sentences import for_each_group
 from kcrf.taggers.spans import Span
 from kcrf.taggers.word_segmenter import WordSegmenter
 
@@ -39,11 +39,9 @@ class StandardsTagger:
 
     def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
         """As `Tagger.predictions`, each by the segmenter of its standard."""
-
-        def spans(standard: Any, numbers: list[int]) -> list[list[Span]]:
-            return self.taggers[standard].predictions([items[number] for number in numbers], with_probabilities)
-
-        return for_each_standard(items, spans)
+        predict = {standard: tagger.predictions for standard, tagger in self.taggers.items()}
+        keys = [item.standard for item in items]
+        return for_each_group(keys, lambda key, part: predict[key](part, with_probabilities), items)
 
     def score(
         self, items: Sequence[Sentence], predictions: Sequence[list[Span]], training_words: Any = None

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kcrf.corpora import Sentence
+from kcrf.corpora.sentences import for_each_group
 from kcrf.metrics.learning_curves import LearningCurve
-from kcrf.runs import RunWriter
 from kcrf.taggers.coverage import probabilities_of_gold
 from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.taggers.estimates import unseen_counts
@@ -24,29 +24,21 @@ _FEWEST = 30  # predictions from which a temperature is estimated
 
 
 class FoldsTagger:
-    """Predicts entities of each sentence of a training set with a model that was trained without this sentence."""
+    """Predicts entities of each sentence of a training set with a model that was trained without this sentence.
 
-    def __init__(
-        self, taggers: Sequence[Any], folds: Sequence[Sequence[int]], curve: LearningCurve | None = None
-    ) -> None:
-        self.taggers, self._folds, self.curve = taggers, folds, curve
-        self.metric, self.score = taggers[0].metric, taggers[0].score
+    `taggers` has the model for each sentence.
+    """
 
-    def _collect(self, items: Sequence[Sentence], compute: Any) -> list[Any]:
-        """The values of a function of a tagger and the sentences of its fold, in the order of the sentences."""
-        values: list[Any] = [None] * len(items)
-        for tagger, fold in zip(self.taggers, self._folds, strict=True):
-            for number, value in zip(fold, compute(tagger, [items[number] for number in fold]), strict=True):
-                values[number] = value
-        return values
+    def __init__(self, taggers: Sequence[Any], curve: LearningCurve | None = None) -> None:
+        self._taggers, self.curve, self.metric = taggers, curve, taggers[0].metric
 
     def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
         """As `Tagger.predictions` for the training set."""
-        return self._collect(items, lambda tagger, part: tagger.predictions(part, with_probabilities))
+        return for_each_group(self._taggers, lambda tagger, part: tagger.predictions(part, with_probabilities), items)
 
     def scores(self, items: Sequence[Sentence]) -> dict[str, Any]:
         """As `Tagger.scores` for the training set."""
-        return self.score(items, self.predictions(items, with_probabilities=False))
+        return self._taggers[0].score(items, self.predictions(items, with_probabilities=False))
 
     def calibrate(self, items: Sequence[Sentence]) -> float:
         """Sets the temperature so that the probabilities add up to the number of right predictions; 1 for a few.
@@ -66,13 +58,13 @@ class FoldsTagger:
         return self._set_temperature(round(math.exp(found), 2))
 
     def _set_temperature(self, value: float) -> float:
-        for tagger in self.taggers:
+        for tagger in self._taggers:
             tagger.network.temperature = value
         return value
 
     def facts(self, items: Sequence[Sentence]) -> list[dict[str, Any]]:
         """The facts of `predictions.jsonl` that a model which has learned the sentences cannot compute."""
-        return self._collect(items, _facts)
+        return for_each_group(self._taggers, _facts, items)
 
 
 def _facts(tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
@@ -92,27 +84,19 @@ def train_folds(plan: RunPlan) -> FoldsTagger:
     values, items = plan.config.flat(), plan.data.parts["train"]
     user = replace(plan.run.user, augment=values["augment"] or 0, augment_by=values["augment_by"], solver="lbfgs")
     order = np.random.default_rng([plan.config.training.seed, FOLDS]).permutation(len(items))
-    folds = [sorted(order[start::FOLDS].tolist()) for start in range(FOLDS)]
+    fold_of = np.argsort(order) % FOLDS  # (sentences,)
 
-    def trained(chosen: set[int]) -> tuple[Any, float]:
+    def trained(chosen: np.ndarray) -> tuple[Any, float]:
         """The tagger that has learned the chosen sentences, and its score on the others."""
-        others = [item for number, item in enumerate(items) if number not in chosen]
-        parts = {"train": [items[number] for number in sorted(chosen)], "valid": others}
+        train, others = ([items[number] for number in np.flatnonzero(part)] for part in (chosen, ~chosen))
+        parts = {"train": train, "valid": others}
         own = plan_run(user, replace(plan.data, parts=parts, copies=None), table=STAGES)
         tagger = linear.linear_tagger(own, linear.train_linear_models(own, own.windows))
         return tagger, tagger.scores(others)[tagger.metric]
 
-    taggers, scores = zip(*(trained({*order.tolist()} - {*fold}) for fold in folds), strict=True)
-    few = [trained(set(fold))[1] for fold in folds[:2]]
-    sizes = [len(folds[0]), len(items) - len(folds[0])]
+    taggers, scores = zip(*(trained(fold_of != fold) for fold in range(FOLDS)), strict=True)
+    few = [trained(fold_of == fold)[1] for fold in range(2)]
+    sizes = [int((fold_of == 0).sum()), int((fold_of != 0).sum())]
     draws = np.stack([few, np.reshape(scores, (2, -1)).mean(axis=1)], axis=1)  # (draws, sizes)
     curve = LearningCurve(taggers[0].metric, len(items), sizes, draws) if any(few) else None
-    return FoldsTagger(taggers, folds, curve)
-
-
-def fit_linear(plan: RunPlan, folder: RunWriter, progress: Any) -> tuple[Any, dict[str, Any]]:
-    """Trains the linear model of a run, and the models of its folds if it learns all sentences."""
-    folds = train_folds(plan) if plan.data.is_rejoined else None
-    tagger, scores = linear.fit_linear(plan, folder, progress, folds)
-    tagger.curve = folds and folds.curve
-    return tagger, scores
+    return FoldsTagger([taggers[fold] for fold in fold_of], curve)

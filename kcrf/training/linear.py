@@ -25,16 +25,15 @@ from kcrf.training.trainers import finish_run
 Trainers = dict[str | None, Any]  # by segmentation standard, or under None
 
 
-def fit_linear(plan: RunPlan, folder: Any, progress: Any = None, folds: Any = None) -> tuple[Any, dict[str, Any]]:
-    """Trains the linear model of a planned run. Takes and returns the same as `kcrf.training.fit.fit_network`.
-    With the taggers of `folds`, the model learns the validation set, too, which they predict."""
+def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, dict[str, Any]]:
+    """Trains the linear model of a planned run. Takes and returns the same as `kcrf.training.fit.fit_network`."""
     config = plan.config
     history = _history(config)
     batches = _batches(config, plan.targets(folder))
     with _shown(progress, config.training.epochs, config.facts.steps):
-        _train_epochs(plan, folder, history, batches, progress, folds)
+        _train_epochs(plan, folder, history, batches, progress)
     tagger = linear_tagger(plan, read_models(folder.read_arrays(LINEAR), config))
-    return tagger, finish_run(plan, folder, tagger, folds)
+    return tagger, finish_run(plan, folder, tagger)
 
 
 def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearModel]:
@@ -72,7 +71,7 @@ def _batches(config: RunConfig, windows: Any) -> list[Any]:
 
 
 def _train_epochs(
-    plan: RunPlan, folder: RunWriter, history: TrainingHistory, batches: list[Any], progress: Any, folds: Any
+    plan: RunPlan, folder: RunWriter, history: TrainingHistory, batches: list[Any], progress: Any
 ) -> None:
     """Trains for all epochs, and writes the best models into the folder, one for each segmentation standard."""
     trainers = _trainers(plan)
@@ -82,7 +81,7 @@ def _train_epochs(
         if progress:
             progress.on_epoch_begin(len(history.rows))
         on_batch = progress and progress.on_train_batch_end
-        record, models = _epoch(plan, trainers, batches, len(history.rows), on_batch, folds)
+        record, models = _epoch(plan, trainers, batches, len(history.rows), on_batch)
         record["seconds"] = round(time.perf_counter() - start, 1)
         transitions = {standard: trainer.model.transitions for standard, trainer in trainers.items()}
         is_best = history.add(record, transitions)
@@ -91,9 +90,7 @@ def _train_epochs(
             progress.report(record)
 
 
-def _epoch(
-    plan: RunPlan, trainers: Trainers, batches: list[Any], number: int, on_batch: Any = None, folds: Any = None
-) -> tuple[Row, Any]:
+def _epoch(plan: RunPlan, trainers: Trainers, batches: list[Any], number: int, on_batch: Any = None) -> tuple[Row, Any]:
     """Trains for an epoch. Returns its row and copies of the models, with the scores that the run folder will have."""
     config, loss = plan.config, 0.0
     for batch_number in np.random.default_rng([config.training.seed, number]).permutation(len(batches)).tolist():
@@ -103,7 +100,7 @@ def _epoch(
     check_loss(loss, number + 1, "use a lower learning rate")
     arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
     models = read_models(arrays, config)
-    scores = validation_scores(folds or linear_tagger(plan, models), plan.data.parts["valid"])
+    scores = validation_scores(plan.folds or linear_tagger(plan, models), plan.data.parts["valid"])
     return {"epoch": number + 1, "loss": loss / len(plan.windows), **scores}, models
 
 

@@ -41,6 +41,7 @@ class RunPlan:
     data: RunData
     windows: list[Any]  # of the training set with its copies, then of the unlabeled texts, with targets
     stages: list[Stage]
+    folds: Any = None  # with cross-validation, the `FoldsTagger` that judges the validation set
 
     @property
     def config(self) -> RunConfig:

@@ -86,19 +86,20 @@ class TaggingTrainer(Trainer):
         tagger.network.fit_temperature(*batch)
         return tagger.network.temperature
 
-    def score(self, folder: RunWriter, tagger: Any, parts: Parts, sources: Sources, folds: Any = None) -> Scores:
+    def score(self, plan: Any, folder: RunWriter, tagger: Any) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
+        parts, sources = plan.data.parts, (plan.run.data or {}).get("sources") or {}
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
             sentences, words = parts[name], _training_words(tagger, sources, parts, name)
-            judge = folds if folds and name == "valid" else tagger
+            judge = plan.folds if plan.folds and name == "valid" else tagger
             predictions = judge.predictions(sentences, with_probabilities=name == last)
             scores[name] = tagger.score(sentences, predictions, words)
         rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
         scored = [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)]
         keys = [[span[:-1] for span in spans] for spans in scored]
         tagger.counts = span_counts([sentence.spans for sentence in sentences], keys)
-        folder.save_predictions(sentences, scored, folds.facts(sentences) if folds and last == "valid" else None)
+        folder.save_predictions(sentences, scored, None if judge is tagger else judge.facts(sentences))
         return scores
 
 
@@ -150,9 +151,9 @@ class ClassificationTrainer(Trainer):
         """Returns 1: the probabilities of the network are not scaled."""
         return 1.0
 
-    def score(self, folder: RunWriter, classifier: Any, parts: Parts, sources: Sources, folds: Any = None) -> Scores:
+    def score(self, plan: Any, folder: RunWriter, classifier: Any) -> Scores:
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
-        scores = {}
+        scores, parts = {}, plan.data.parts
         for name in list(parts)[1:]:
             predictions = classifier.predictions(parts[name])
             scores[name] = classifier.score(parts[name], predictions)
@@ -168,15 +169,16 @@ def trainer_of(task: Task) -> Any:
     return _TRAINERS[task.output]
 
 
-def finish_run(plan: Any, folder: RunWriter, tagger: Any, folds: Any = None) -> Scores:
+def finish_run(plan: Any, folder: RunWriter, tagger: Any) -> Scores:
     """Calibrates and scores the best model of a run, and writes both into its folder, which completes the run."""
-    config, parts = plan.config, plan.data.parts
+    config, valid = plan.config, plan.data.parts["valid"]
     trainer = trainer_of(config.task)
-    if folds:
-        temperature = tagger.network.temperature = folds.calibrate(parts["valid"])
+    if plan.folds:
+        tagger.curve = plan.folds.curve
+        temperature = tagger.network.temperature = plan.folds.calibrate(valid)
     else:
-        temperature = trainer.calibrate(tagger, parts["valid"])
+        temperature = trainer.calibrate(tagger, valid)
     folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
-    scores = trainer.score(folder, tagger, parts, (plan.run.data or {}).get("sources") or {}, folds)
+    scores = trainer.score(plan, folder, tagger)
     folder.save_scores(scores)
     return scores

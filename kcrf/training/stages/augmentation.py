@@ -5,7 +5,7 @@ from typing import Any
 
 from kcrf.augmentation import altered_copies
 from kcrf.augmentation.copies import copies_wanted
-from kcrf.corpora.sentences import for_each_standard
+from kcrf.corpora.sentences import for_each_group
 from kcrf.runs import RunWriter
 from kcrf.training.data import RunData
 from kcrf.training.stage import Stage
@@ -19,10 +19,9 @@ class Augmentation(Stage):
         task, items = data.task, data.parts["train"]
         wanted = copies_wanted(task.name, self.settings, self.config.training.seed)
 
-        def copies(standard: str | None, numbers: list[int]) -> list[list[Any]]:
-            made = task.copies(altered_copies([items[number] for number in numbers], **wanted))
+        def copies(standard: str | None, chosen: list[Any]) -> list[list[Any]]:
+            made = task.copies(altered_copies(chosen, **wanted))
             return made if standard is None else [[replace(copy, standard=standard) for copy in row] for row in made]
 
-        if self.config.data.standards:
-            return replace(data, copies=for_each_standard(items, copies))
-        return replace(data, copies=copies(None, list(range(len(items)))))
+        standards = [item.standard if self.config.data.standards else None for item in items]
+        return replace(data, copies=for_each_group(standards, copies, items))
