@@ -44,12 +44,7 @@ class PowerLaw:
 
     def __init__(self, sizes: Sequence[int], scores: ArrayLike) -> None:
         given = np.asarray(scores, float)  # (draws, sizes)
-        if given.ndim != 2 or given.shape[1] != len(sizes) or len(set(sizes)) < 2:
-            raise ValueError(
-                "`PowerLaw` needs two sizes or more, and a score of each in each draw. Received: scores of shape "
-                f"{given.shape}, sizes {list(sizes)}"
-            )
-        means, rows = given.mean(axis=0).clip(_LOWEST, _HIGHEST), _rows(np.array(sizes, float))
+        means, rows = given.mean(axis=0).clip(_LOWEST, _HIGHEST), _rows(sizes)
         scale = means * (1 - means)  # (sizes,): the variance of a score is proportional to it
         # of one draw, since draws share their sentences: the mean of three varies hardly less
         chance = (given.var(axis=0, ddof=1) / scale).mean() if len(given) > 1 else 0.0
@@ -60,9 +55,13 @@ class PowerLaw:
 
     def score(self, size: float) -> Range:
         """The expected score with a number of sentences."""
-        row = _rows(np.array([size]))[0]  # (2,)
-        odds, width = row @ self._line, WIDTH * np.sqrt(row @ self._covariance @ row)
-        return Range(*(float(1 / (1 + np.exp(value))) for value in (odds, odds + width, odds - width)))
+        return Range(*self._scores([size])[0].tolist())
+
+    def _scores(self, sizes: ArrayLike) -> np.ndarray:
+        """The scores with their intervals, `(sizes, 3)`."""
+        rows = _rows(sizes)
+        odds, width = rows @ self._line, WIDTH * np.sqrt(((rows @ self._covariance) * rows).sum(axis=1))
+        return 1 / (1 + np.exp(np.stack([odds, odds + width, odds - width], axis=1)))
 
     def size(self, score: float) -> Range | None:
         """How many sentences a score needs, from the largest size on; infinity where it is not reached.
@@ -70,7 +69,7 @@ class PowerLaw:
         None if no number of sentences within reach is expected to have this score.
         """
         sizes = self._largest * np.geomspace(1, _MOST, 2000)
-        reached = np.array([self.score(size) for size in sizes]) >= score  # (sizes, 3)
+        reached = self._scores(sizes) >= score  # (sizes, 3)
         value, latest, earliest = (float(sizes[column.argmax()]) if column.any() else np.inf for column in reached.T)
         return None if value == np.inf else Range(value, earliest, latest)
 
@@ -109,5 +108,5 @@ def _rounded(number: float) -> str:
     return f"{int(float(f'{number:.2g}')):,}"
 
 
-def _rows(sizes: np.ndarray) -> np.ndarray:
-    return np.stack([np.ones(len(sizes)), np.log(sizes)], axis=1)
+def _rows(sizes: ArrayLike) -> np.ndarray:
+    return np.vander(np.log(sizes), 2, increasing=True)  # 1 and the logarithm of each size

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from kcrf.corpora import Sentence
 from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_predictions
 from kcrf.runs.names import PREDICTIONS
-from kcrf.taggers.spans import Part
+from kcrf.taggers.decoder import parts_of_sentences
 
 LOWEST = 0.0001  # probability of a candidate
 
@@ -53,8 +54,7 @@ def threshold_of_run(decoder: Any, run: Any, coverage: float) -> float:
 
 def probabilities_of_gold(decoder: Any, sentences: Sequence[Sentence]) -> list[list[float]]:
     """The probabilities of the entities of sentences, 0 for those that are no candidates."""
-    own, decoder.min_probability, decoder.overlaps = (decoder.min_probability, decoder.overlaps), LOWEST, True
-    found = decoder.spans([Part(sentence.text, sentence.tokens) for sentence in sentences])
-    decoder.min_probability, decoder.overlaps = own
-    tables = [{span.key: span.probability for span in row} for row in found]
+    decoder = copy(decoder)
+    decoder.min_probability, decoder.overlaps = LOWEST, True
+    tables = [{span.key: span.probability for span in row} for row in decoder.spans(parts_of_sentences(sentences))]
     return [[table.get(span, 0.0) for span in item.spans] for table, item in zip(tables, sentences, strict=True)]

@@ -1,8 +1,9 @@
 """How good a tagger is on texts without labels: expected scores from its own probabilities. Needs no Keras."""
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from kcrf.linear import LinearModel
 from kcrf.metrics.learning_curves import WIDTH, Range
 from kcrf.readers import CharacterReader, WordReader
 from kcrf.readers.vocabulary import UNKNOWN
-from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_predictions
 from kcrf.runs.names import PREDICTIONS
 from kcrf.tags import TagScheme
@@ -19,6 +19,9 @@ from kcrf.tags import TagScheme
 _DROP = 0.03  # of the mean probability, from which on texts are called unlike the training data
 _UNSEEN = 0.02  # more of the texts is new to the model than of the held-out texts: worth a note
 _INPUTS: dict[type[Any], str] = {CharacterReader: "characters", WordReader: "tokens"}  # whose unknown ones are counted
+# Of some texts: their number, the label and the probability of each prediction, the expected number of each label, and
+# the `unseen_counts`.
+Expected = tuple[int, Iterable[tuple[str, float]], Iterable[float], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -84,17 +87,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions for the held-out texts of a run: their probabilities, whether each is right, and the texts.
+    """Predictions for the held-out texts of a run: their probabilities, and whether each is right.
 
-    A cross-validated run also has `numbers`, the expected and the real number of entities of each text, and `unseen`,
-    the total numbers of unseen features and of all features.
+    `unseen` has the numbers of unseen features and of all features of the texts. A cross-validated run also has
+    `numbers`, the expected and the real number of entities of each text.
     """
 
     probabilities: np.ndarray
     right: np.ndarray
-    texts: list[Any]
-    numbers: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
-    unseen: np.ndarray | None = None
+    unseen: np.ndarray
+    numbers: np.ndarray
 
     @property
     def deviation(self) -> float:
@@ -114,52 +116,47 @@ class HeldOut:
         return ratio, float(np.sqrt((errors**2).sum()) / (expected + 1))
 
 
-def held_out_of(run: RunFolder) -> HeldOut | None:
-    """The predictions in a run folder, which are those for the last held-out part; None if it has none."""
-    path, pairs = run.file(PREDICTIONS), []
-    rows = read_predictions(path) if path.is_file() else []
+def held_out_of(run: Path | None, unseen_in: Callable[[list[Any]], np.ndarray]) -> HeldOut | None:
+    """The predictions in a run folder, which are those for the last held-out part; None if there are none."""
+    path, pairs = run and run / PREDICTIONS, []
+    rows = read_predictions(path) if path and path.is_file() else []
     for row in rows:
         if isinstance(row["found"], list):
             pairs += [(p, (*span,) in row["gold"]) for *span, p in row["found"]]
         elif row["probabilities"]:
             pairs.append((row["probabilities"][row["found"]], row["gold"] == row["found"]))
-    probabilities, right = np.array(pairs, float).reshape(-1, 2).T
+    if not pairs:
+        return None
     facts = [row for row in rows if "expected" in row]
     numbers = np.array([(row["expected"], len(row["gold"])) for row in facts]).reshape(-1, 2)
-    unseen = np.sum([row["unseen"] for row in facts], axis=0) if facts else None
-    return HeldOut(probabilities, right, [row["text"] for row in rows], numbers, unseen) if pairs else None
+    unseen = np.sum([row["unseen"] for row in facts], axis=0) if facts else unseen_in([row["text"] for row in rows])
+    probabilities, right = np.array(pairs, float).T
+    return HeldOut(probabilities, right, unseen, numbers)
 
 
 def begins_of(scheme: TagScheme) -> np.ndarray:
     """The tags that begin a span of each label, `(labels, tags)` of 0 and 1; one row for words without classes."""
-    rows = np.zeros((len(scheme.types) or 1, len(scheme)))
-    for row, label in zip(rows, [[name] for name in scheme.types] or [[]], strict=True):
-        for length in (1, 3):
-            row[scheme.encode([(0, length, *label)], length)[0]] = 1
+    labels = [[name] for name in scheme.types] or [[]]
+    rows = np.zeros((len(labels), len(scheme)))
+    for row, label in zip(rows, labels, strict=True):
+        row[[scheme.encode([(0, length, *label)], length)[0] for length in (1, 3)]] = 1
     return rows
 
 
-class Tally:
-    """Adds up, by label: predictions, their probabilities, the variance of this sum, and the expected number."""
-
-    def __init__(self, labels: Iterable[str]) -> None:
-        self.texts, self.rows = 0, {label: np.zeros(4) for label in labels or ("",)}
-        self.unseen = np.zeros(2)  # of units or features: how many are new to the model, and how many there are
-
-    def add(self, texts: int, predictions: Iterable[tuple[str, float]], true: Iterable[float]) -> None:
-        """Adds some texts: the label and the probability of each prediction, and the expected number of each label."""
-        self.texts += texts
+def estimate_of(parts: Iterable[Expected], labels: Iterable[str], held_out: HeldOut | None) -> Estimate:
+    """The estimate for texts that come in parts, with notes on where it may not hold."""
+    # by label: predictions, their probabilities, the variance of this sum, and the expected number
+    rows = {label: np.zeros(4) for label in labels or ("",)}
+    texts, unseen = 0, np.zeros(2)
+    for count, predictions, true, counts in parts:
+        texts, unseen = texts + count, unseen + counts
         for label, p in predictions:
-            self.rows.setdefault(label, np.zeros(4))[:3] += (1, p, p * (1 - p))
-        for row, number in zip(list(self.rows.values()), true):
+            rows.setdefault(label, np.zeros(4))[:3] += (1, p, p * (1 - p))
+        for row, number in zip(list(rows.values()), true):
             row[3] += number
-
-    def estimate(self, held_out: HeldOut | None, usual_unseen: float | None) -> Estimate:
-        """The estimate, with notes on where it may not hold."""
-        together = _scores(np.sum(list(self.rows.values()), axis=0), held_out)
-        by_label = {label: _scores(row, held_out) for label, row in self.rows.items() if label}
-        unseen = float(self.unseen[0] / self.unseen[1]) if self.unseen[1] else None
-        return Estimate(self.texts, together, by_label, tuple(_notes(together, held_out, unseen, usual_unseen)))
+    together = _scores(np.sum(list(rows.values()), axis=0), held_out)
+    by_label = {label: _scores(row, held_out) for label, row in rows.items() if label}
+    return Estimate(texts, together, by_label, tuple(_notes(together, held_out, unseen)))
 
 
 def _scores(row: np.ndarray, held_out: HeldOut | None) -> ExpectedScores:
@@ -171,9 +168,7 @@ def _scores(row: np.ndarray, held_out: HeldOut | None) -> ExpectedScores:
     return ExpectedScores(int(found), right, max(right, true * ratio), right_deviation, true * deviation)
 
 
-def _notes(
-    scores: ExpectedScores, held_out: HeldOut | None, unseen: float | None, usual: float | None
-) -> Iterator[str]:
+def _notes(scores: ExpectedScores, held_out: HeldOut | None, unseen: np.ndarray) -> Iterator[str]:
     """Yields sentences on why an estimate may not hold."""
     if held_out is None:
         yield "The calibration of the model is not known: no held-out predictions are beside it."
@@ -184,9 +179,10 @@ def _notes(
             f"The mean probability of a prediction is {scores.right / scores.found:.2f}, on the held-out texts of the "
             f"run {usual_mean:.2f}: these texts are unlike the training data, and the real scores may be lower."
         )
-    if unseen is not None and usual is not None and unseen > usual + _UNSEEN:
+    new, usual = (counts[0] / max(1, counts[1]) for counts in (unseen, held_out.unseen))
+    if new > usual + _UNSEEN and held_out.unseen[1]:
         yield (
-            f"{unseen:.1%} of the characters, words or n-grams are new to the model, {usual:.1%} of those in the "
+            f"{new:.1%} of the characters, words or n-grams are new to the model, {usual:.1%} of those in the "
             "held-out texts: these texts are unlike the training data."
         )
 

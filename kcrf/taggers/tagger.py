@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from html import escape
 from itertools import chain, islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_log, read_scores
 from kcrf.runs.names import LOG, SCORES
 from kcrf.taggers.decoder import Decoder, OnBatch, ignore, parts_of_sentences
-from kcrf.taggers.estimates import Estimate, Tally, held_out_of, unseen_counts
+from kcrf.taggers.estimates import Estimate, estimate_of, held_out_of, unseen_counts
 from kcrf.taggers.notebook import Results, Spans, in_style
 from kcrf.taggers.open_model import Run, RunPath, open_model, open_run
 from kcrf.taggers.probabilities import join_analyses
@@ -168,15 +169,13 @@ class Tagger(ABC, Generic[Result]):
         >>> tagger.estimate(texts).all.f                              # doctest: +SKIP
         Range(value=0.872, low=0.851, high=0.893)
         """
-        held_out = held_out_of(RunFolder(self.run)) if self.run is not None and self.run.is_dir() else None
-        tally = Tally(self.labels)
-        for part in at_once(texts if isinstance(texts, Iterator) else checked_list(texts, self._verb, batch_size)):
-            tally.add(len(part), *self._expected(part, batch_size, on_batch))
-            tally.unseen += unseen_counts(self.network, self.reader, list(map(self._plain_text, part)))
-        usual = held_out.unseen if held_out else np.zeros(2)
-        if usual is None:
-            usual = unseen_counts(self.network, self.reader, held_out.texts if held_out else [])
-        return tally.estimate(held_out, float(usual[0] / usual[1]) if usual[1] else None)
+        unseen_in = partial(unseen_counts, self.network, self.reader)
+        parts = at_once(texts if isinstance(texts, Iterator) else checked_list(texts, self._verb, batch_size))
+        rows = (
+            (len(part), *self._expected(part, batch_size, on_batch), unseen_in(list(map(self._plain_text, part))))
+            for part in parts
+        )
+        return estimate_of(rows, self.labels, held_out_of(self.run, unseen_in))
 
     @abstractmethod
     def _expected(

@@ -48,9 +48,3 @@ def test_the_interval_contains_the_real_score_in_nine_of_ten_draws():
         low, high = PowerLaw(SIZES, scores).score(800)[1:]
         inside += low <= known(800) <= high
     assert 180 <= inside <= 200
-
-
-def test_one_size_or_other_shapes_are_refused():
-    for sizes, scores in (([50, 50], [[0.5, 0.6]]), ([50, 100], [[0.5]]), ([50, 100], [0.5, 0.6])):
-        with pytest.raises(ValueError, match="two sizes or more"):
-            PowerLaw(sizes, scores)

@@ -14,7 +14,7 @@ from kcrf.readers.words import WordVocabulary
 from kcrf.runs import Settings
 from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.taggers.decoder import Decoder
-from kcrf.taggers.estimates import HeldOut, Tally, unseen_counts
+from kcrf.taggers.estimates import HeldOut, estimate_of, unseen_counts
 from kcrf.tags import bio, bioes, bmes, classes
 from kcrf.training import train_tagger
 
@@ -56,35 +56,37 @@ def test_expected_numbers_are_those_of_all_analyses(scheme):
             assert number == pytest.approx(sum(counts), abs=1e-4)
 
 
-def estimate_of(predictions, true, held_out=None, usual_unseen=None, unseen=(0, 0)):
-    tally = Tally(true)
-    tally.add(3, predictions, true.values())
-    tally.unseen += unseen
-    return tally.estimate(held_out, usual_unseen)
+def estimate(predictions, true, held_out=None, unseen=(0, 0)):
+    return estimate_of([(3, predictions, true.values(), np.array(unseen))], true, held_out)
+
+
+def held_out_with(probabilities, right, unseen=(0, 0)):
+    return HeldOut(np.array(probabilities), np.array(right), np.array(unseen), np.zeros((0, 2)))
 
 
 def test_scores_and_intervals_from_probabilities():
     predictions, true = [("A", 0.9), ("A", 0.7)], {"A": 2.0, "B": 0.5}
-    estimate = estimate_of(predictions, true)
-    together, by_label = estimate.all, estimate.labels
+    estimated = estimate(predictions, true)
+    together, by_label = estimated.all, estimated.labels
     assert (together.found, together.right, together.true) == (2, pytest.approx(1.6), 2.5)
     assert together.precision.value == pytest.approx(0.8) and together.recall.value == pytest.approx(0.64)
     assert together.f.value == pytest.approx(2 * 1.6 / 4.5)
     width = 1.96 * np.sqrt(0.9 * 0.1 + 0.7 * 0.3) / 2  # of two independent events
     assert together.precision.low == pytest.approx(0.8 - width) and together.precision.high == 1.0
     assert by_label["B"].precision is None and by_label["B"].recall.value == 0
-    held_out = HeldOut(np.full(20, 0.9), np.arange(20) < 15, [])
-    assert estimate_of(predictions, true, held_out).all.precision.low < together.precision.low
+    held_out = held_out_with(np.full(20, 0.9), np.arange(20) < 15)
+    assert estimate(predictions, true, held_out).all.precision.low < together.precision.low
 
 
 def test_notes_need_a_difference_that_is_not_chance():
     random = np.random.default_rng(1).random(400) / 4 + 0.75
-    many, few = (HeldOut(p, np.ones(len(p)), []) for p in (random, random[:4]))
+    many, few = (held_out_with(p, np.ones(len(p)), (1, 100)) for p in (random, random[:4]))
     below = [("A", random.mean() - 0.05)] * 50
-    assert "unlike the training data" in estimate_of(below, {"A": 50.0}, many).notes[0]
-    assert estimate_of([("A", few.probabilities.mean() - 0.05)], {"A": 50.0}, few).notes == ()
-    assert "7.0% of the characters, words or n-grams" in estimate_of([], {"A": 0.0}, many, 0.01, (7, 100)).notes[0]
-    assert estimate_of([], {"A": 0.0}, many, 0.06, (7, 100)).notes == ()
+    assert "unlike the training data" in estimate(below, {"A": 50.0}, many).notes[0]
+    assert estimate([("A", few.probabilities.mean() - 0.05)], {"A": 50.0}, few).notes == ()
+    assert "7.0% of the characters, words or n-grams" in estimate([], {"A": 0.0}, many, (7, 100)).notes[0]
+    for usual in ((6, 100), (0, 0)):  # nearly as many, or not known
+        assert estimate([], {"A": 0.0}, held_out_with(random, np.ones(400), usual), (7, 100)).notes == ()
 
 
 @pytest.mark.parametrize("task", ["cws", "ner"])

@@ -32,6 +32,7 @@ from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import ESTIMATES
 from kcrf.runs.stages import AugmentationConfig
 from kcrf.taggers.constraints import SpanConstraints, allowed_tags
+from kcrf.taggers.estimates import begins_of
 from kcrf.tags import TagScheme
 from kcrf.training.data import RunData, read_data
 from kcrf.training.linear import linear_tagger, train_linear_models
@@ -190,7 +191,7 @@ class Estimator:
         self._scheme, self._given = tagger.scheme, list(sentences)
         model, self._temperature = tagger.network.model, tagger.network.temperature
         self._transitions = model.constrained_transitions() / self._temperature
-        self._begins = np.array([label[0] in "BS" for label in self._scheme.labels], float)  # (tags,)
+        self._begins = begins_of(self._scheme).sum(axis=0)  # (tags,)
         texts, tokens = [s.text for s in sentences], [s.tokens for s in sentences]
         self._readings = tagger.reader.read(texts, tokens)
         self._spans = [
