@@ -100,3 +100,9 @@ def train_folds(plan: RunPlan) -> FoldsTagger:
     draws = np.stack([few, np.reshape(scores, (2, -1)).mean(axis=1)], axis=1)  # (draws, sizes)
     curve = LearningCurve(taggers[0].metric, len(items), sizes, draws) if any(few) else None
     return FoldsTagger([taggers[fold] for fold in fold_of], curve)
+
+
+def fit_linear(plan: RunPlan, folder: Any, progress: Any) -> tuple[Any, dict[str, Any]]:
+    """Trains the linear model of a run, after the models of its folds if it learns all sentences."""
+    folds = train_folds(plan) if plan.data.is_rejoined else None
+    return linear.fit_linear(replace(plan, folds=folds), folder, progress)

@@ -1,7 +1,6 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from kcrf.runs.resolve import describe_run
 from kcrf.runs.setup import load_setup, save_setup
 from kcrf.training.data import learns_all, read_data
 from kcrf.training.fit import fit_network
-from kcrf.training.folds import train_folds
-from kcrf.training.linear import fit_linear
+from kcrf.training.folds import fit_linear
 from kcrf.training.plan import RunPlan, load_plan, plan_run
 from kcrf.training.progress import progress_of
 from kcrf.training.stages import STAGES
@@ -149,8 +147,6 @@ def _check_task(settings: Settings, task: str) -> None:
 
 def _train(plan: RunPlan, folder: RunWriter, progress: Any, out: str | PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Trains the model of a planned run: a linear one, or a network."""
-    if plan.data.is_rejoined:
-        plan = replace(plan, folds=train_folds(plan))
     fit = fit_linear if plan.config.model.encoder == "linear" else fit_network
     tagger, scores = fit(plan, folder, progress)
     tagger.run = Path(out)
