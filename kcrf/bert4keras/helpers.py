@@ -300,8 +300,6 @@ class ViterbiDecoder:
             path = best_paths(scores, self.trans, Packing([0], [len(real)]))
             steps = np.asarray(self.trans)[path[:-1], path[1:]]
             if -np.inf in (*scores[np.arange(len(path)), path], *steps):
-                raise ValueError(
-                    "Needs a path that `starts`, `ends` and scores allow. Received: scores that allow none"
-                )
+                raise ValueError("Needs a path that `starts`, `ends` and scores allow. Received: scores allow none")
             tags[real] = path
         return tags

@@ -85,9 +85,8 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         if self.hidden_dim is None:
             return super().build(input_shape)
         if len(input_shape) != 3 or input_shape[-1] is None:
-            raise ValueError(
-                f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
-            )
+            needed = f"`{self.name}` needs inputs of shape (batch, time, tags)"
+            raise ValueError(f"{needed}. Received: shape={tuple(input_shape)}")
         shape = (input_shape[-1], self.hidden_dim)
         # a copy: the same instance would draw the same values
         another = keras.initializers.get(keras.initializers.serialize(self.transition_initializer))

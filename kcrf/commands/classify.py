@@ -50,10 +50,8 @@ def _classifying(options: Namespace) -> Callable[..., list[str]]:
         classifier = TextClassifier(options.opened or options.model)
 
     def process(items: list[Any], on_batch: Any) -> list[str]:
-        classifications = classifier.predict(items, options.batch_size, on_batch)
-        return [
-            classified_line(*text_and_partner(item), **_members(result)) for item, result in zip(items, classifications)
-        ]
+        results = classifier.predict(items, options.batch_size, on_batch)
+        return [classified_line(*text_and_partner(item), **_members(each)) for item, each in zip(items, results)]
 
     return process
 

@@ -69,7 +69,7 @@ def tokens_of(path: FilePath, text: Annotated) -> Tagged:
         if not last <= start <= end <= len(text.text) or text.text[last:start].strip():
             received = f"{text.text[last:start].strip()[:20]!r} without one" if last <= start else "two that overlap"
             raise ValueError(
-                f"{path}:{text.number}: needs a labeled span for each token of the text. Received: {received}"
+                f"{path}:{text.number}: needs a labeled span for each token of a text. Received: {received}"
             )
         last = end
     return Tagged(text.number, [text.text[start:end] for start, end in extents], [span[2] for span in text.spans])

@@ -78,9 +78,8 @@ class ConditionalRandomField(ChainLayer):
 
     def build(self, input_shape: Any) -> None:
         if len(input_shape) != 3 or input_shape[-1] is None:
-            raise ValueError(
-                f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
-            )
+            needed = f"`{self.name}` needs inputs of shape (batch, time, tags)"
+            raise ValueError(f"{needed}. Received: shape={tuple(input_shape)}")
         size = input_shape[-1]
         if self.constraints is not None and len(self.constraints) != size:
             raise ValueError(

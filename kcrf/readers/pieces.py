@@ -14,7 +14,6 @@ from kcrf.readers.units import Reader, Reading, Texts, Tokens, Window
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.windows import bounds_of_parts, cut_pair, last_characters, whole_reading, windows
 from kcrf.tokenizers import SubwordTokenizer, Tokenizer, vocabularies
-from kcrf.tokenizers.characters import words_of
 from kcrf.tokenizers.subwords import UnitPieces
 from kcrf.tokenizers.vocabularies import WHOLE
 
@@ -272,13 +271,14 @@ class SubwordReader(EncoderReader):
         self.tokenizer = tokenizer
 
     def _pieces(self, texts: Sequence[str], tokens: Sequence[Any]) -> list[UnitPieces]:
-        units = [np.array(given, int) if len(given) else words_of(text) for text, given in zip(texts, tokens)]
+        split = self.tokenizer.units_of
+        units = [np.array(given, int) if len(given) else split(text) for text, given in zip(texts, tokens)]
         return self.tokenizer.encode_units(texts, units)
 
     def _whole_pieces(self, texts: Sequence[str]) -> list[UnitPieces]:
         found = []
         for text, encoded in zip(texts, self.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
-            ends, words = encoded.offsets[:, 1], words_of(text)
+            ends, words = encoded.offsets[:, 1], self.tokenizer.units_of(text)
             first = np.searchsorted(np.maximum.accumulate(ends), words[:, 0], side="right")  # (words,)
             has_piece = first < len(ends)
             found.append(UnitPieces(encoded.token_ids, ends, words[has_piece], first[has_piece]))

@@ -40,9 +40,8 @@ class WordVocabulary:
             for items, counter in ((map(_as_read, word), characters), (word_features(word), features)):
                 for item in items:
                     counter[item] += count
-        return cls(
-            _frequent(folded, min_words), _frequent(characters, min_characters), _frequent(features, min_features)
-        )
+        kept = _frequent(folded, min_words), _frequent(characters, min_characters)
+        return cls(*kept, _frequent(features, min_features))
 
     def grown(self, words: Iterable[str]) -> "WordVocabulary":
         """The vocabulary with the entries of `of(words)` that it lacks, with the next numbers."""

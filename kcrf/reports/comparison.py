@@ -55,9 +55,8 @@ def differences_from_the_best(
     if len({own.shape for own in counts.values()}) > 1:  # of one standard, and of several
         return []
     best = max(counts, key=lambda name: f1_of_counts(counts[name].sum(axis=0)).mean())
-    return [
-        (best, name, len(own), bootstrap_difference(counts[best], own)) for name, own in counts.items() if name != best
-    ]
+    others = {name: own for name, own in counts.items() if name != best}
+    return [(best, name, len(own), bootstrap_difference(counts[best], own)) for name, own in others.items()]
 
 
 def _counts(predictions: Sequence[dict[str, Any]]) -> np.ndarray:

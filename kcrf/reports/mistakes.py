@@ -46,9 +46,8 @@ def frequent_mistakes(sentences: Iterable[Mapping[str, Any]]) -> list[Mistake]:
     for sentence in sentences:
         for gold, predicted in _differing(sentence["gold"], sentence["found"]):
             ends = [end for span in gold + predicted for end in span[:2]]
-            pieces = [
-                tuple((sentence["text"][span[0] : span[1]], span[2]) for span in spans) for spans in (gold, predicted)
-            ]
+            text = sentence["text"]
+            pieces = [tuple((text[span[0] : span[1]], span[2]) for span in spans) for spans in (gold, predicted)]
             confidence = sum(span[3] for span in predicted) / len(predicted) if predicted else None
             place = (confidence, sentence["text"], min(ends), max(ends))
             occurrences[_kind(gold, predicted), *pieces].append(place)

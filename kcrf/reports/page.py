@@ -71,9 +71,7 @@ def _command(run: RunRecord) -> str:
     if not run.sources.get("train"):
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in run.said.items())})"
     words = ["kcrf train"]
-    sources = {
-        name: value for name, value in run.sources.items() if value is not False and (name, value) != ("column", -1)
-    }
+    sources = {name: x for name, x in run.sources.items() if x is not False and (name, x) != ("column", -1)}
     for name, value in {**sources, **run.said, "out": run.path}.items():
         option = "--from" if name == "from_run" else f"--{name.replace('_', '-')}"
         if isinstance(value, Mapping):

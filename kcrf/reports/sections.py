@@ -159,13 +159,11 @@ def _mean_and_deviation(values: list[float]) -> list[float]:
 
 def _seeds(runs: Runs) -> Content | None:
     """The spread of the scores; None if no two runs have the same settings but for the seed."""
-    groups = {
-        name: [run.score for run in group if run.score is not None] for name, group in groups_by_settings(runs).items()
-    }
+    grouped = groups_by_settings(runs).items()
+    groups = {name: [run.score for run in group if run.score is not None] for name, group in grouped}
     groups = {name: values for name, values in groups.items() if len(values) > 1}
-    titles = {
-        f"{TITLES[run.metric]} on the {SETS[run.part]}" for run in runs.values() if run.part and run.score is not None
-    }
+    scored = [run for run in runs.values() if run.part and run.score is not None]
+    titles = {f"{TITLES[run.metric]} on the {SETS[run.part or '']}" for run in scored}
     if not groups or len(titles) != 1:
         return None
     title = f"{titles.pop()} by seed"

@@ -157,9 +157,8 @@ def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:
     probabilities = item.get("probabilities", {})
     is_number = isinstance(gold, (int, float)) and isinstance(predicted, (int, float))
     is_label = isinstance(gold, str) and isinstance(probabilities, dict) and {gold, predicted} <= probabilities.keys()
-    in_range = (
-        is_number or is_label and all(isinstance(p, (int, float)) and 0 <= p <= 1 for p in probabilities.values())
-    )
+    values = probabilities.values() if is_label else ()
+    in_range = is_number or is_label and all(isinstance(p, (int, float)) and 0 <= p <= 1 for p in values)
     if not all(isinstance(text, str) for text in texts) or not in_range:
         raise ValueError(
             f"{path}:{line}: needs text, gold, found, and the probabilities of all labels or gold and found as "

@@ -84,9 +84,8 @@ class RunWriter(RunFolder):
     def save_config(self, run: StoredRun) -> None:
         """Writes `config.json`, which makes the folder a run, with the hash of the weights, if there are any."""
         weights = self.file(names.WEIGHTS)
-        self.save_json(
-            names.CONFIG, run.to_json() | ({"weights": sha256_of_weights(weights)} if weights.is_file() else {})
-        )
+        hashed = {"weights": sha256_of_weights(weights)} if weights.is_file() else {}
+        self.save_json(names.CONFIG, run.to_json() | hashed)
 
     def save_weights(self, model: Any) -> None:
         """Writes the weights of a Keras model."""

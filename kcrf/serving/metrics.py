@@ -40,9 +40,7 @@ class Metrics:
         self.waiting = Gauge(
             "waiting", "Texts that wait for a model; a text counts once for each 128 characters.", of_model, **metric
         )
-        self.computing = Gauge(
-            "computing", "Texts that a model computes now, counted the same way.", of_model, **metric
-        )
+        self.computing = Gauge("computing", "Texts that a model computes now, counted like that.", of_model, **metric)
 
     def content(self):
         """All metrics in the text format of Prometheus, as bytes."""

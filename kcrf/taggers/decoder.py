@@ -122,9 +122,7 @@ class Decoder(Generic[Network]):
 
     def _read(self, parts: Sequence[Part]) -> list[_Text]:
         readings = self.reader.read([part.text for part in parts], [part.tokens for part in parts])
-        return [
-            _Text(part, reading, self._limits(part, reading)) for part, reading in zip(parts, readings, strict=True)
-        ]
+        return [_Text(part, read, self._limits(part, read)) for part, read in zip(parts, readings, strict=True)]
 
     def _limits(self, part: Part, reading: Reading) -> SpanConstraints | None:
         if part.constraints is None or not any(part.constraints):

@@ -229,9 +229,7 @@ class Tagger(ABC, Generic[Result]):
         for part in at_once(islice(chosen, count)):
             items = [sequence[index] for index in part]
             rows = zip(part, items, self.predict(items, batch_size), strict=True)
-            suggestions += [
-                Suggestion(index, item, float(scores[index]), prediction) for index, item, prediction in rows
-            ]
+            suggestions += [Suggestion(index, item, float(scores[index]), found) for index, item, found in rows]
         return suggestions
 
     @abstractmethod
@@ -330,9 +328,8 @@ class SpanTagger(Tagger[list[Span]]):
         found = iter(self.decoder.k_best(parts, k, batch_size, on_batch, self._with_labels))
         results: list[list[tuple[list[Span], float]]] = []
         for text, of_text in zip(texts, parts_of_texts, strict=True):
-            analyses = [
-                [(part.as_counted(self._completed(part, spans)), p) for spans, p in next(found)] for part in of_text
-            ]
+            rows = [(part, next(found)) for part in of_text]
+            analyses = [[(part.as_counted(self._completed(part, spans)), p) for spans, p in row] for part, row in rows]
             source = source_of(text, of_text)
             results.append([(Spans(best, source), p) for best, p in join_analyses(analyses, k)])
         return results

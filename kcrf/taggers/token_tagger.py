@@ -53,9 +53,7 @@ class TokenTagger(SpanTagger):
         if isinstance(text, str):
             raise TypeError(f"`tokens` must be a list of strings; split the text into tokens. Received: {text[:40]!r}")
         if spans is not None and list(spans):
-            raise ValueError(
-                "`spans` needs a model of words or of entities. Received: a model of the classes of tokens"
-            )
+            raise ValueError("`spans` needs a model of words or of entities. Received: one of the classes of tokens")
         part = part_of(text)
         if isinstance(text, Sentence) and text.text.strip() and not text.tokens:
             raise ValueError(f"a Sentence needs tokens to be tagged. Received: {text.text[:40]!r} without tokens")

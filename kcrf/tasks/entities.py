@@ -88,7 +88,7 @@ def check_ends(sentences: Sequence[Sentence]) -> None:
     if is_varied and len(same) > len(recurring) / 2 and len(recurring) >= _ENOUGH_RECUR:
         shown = "as {1!r} follows {0!r}".format(*min(same.items()))
         print_note(
-            f"train: the same letter follows {len(same)} of {len(recurring)} entities that recur, {shown}: {rule}"
+            f"train: the same letter follows {len(same)} of {len(recurring)} recurring entities, {shown}: {rule}"
         )
 
 

@@ -27,7 +27,8 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
         raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
     _check_rows(task, name, part)
     rows = _rows(part)
-    if task == "cws" and rows and all(map(_is_tagged_text, rows)):
+    is_pair = [isinstance(row, (list, tuple)) and len(row) == 2 for row in rows]
+    if task == "cws" and rows and all(is_pair) and all(are_word_tags(tags) for _, tags in rows):
         return [words_by_tags(f"`{name}`, item {number}", *row) for number, row in enumerate(rows, 1)]
     items = [_item(task, f"`{name}`, item {number}", row) for number, row in enumerate(rows, 1)]
     return _with_entities(name, items) if task == "ner" else items
@@ -47,11 +48,6 @@ def _check_rows(task: str, name: str, part: Any) -> None:
     form = {"classify": "(text, label)", "cws": "words", "ner": "(text, spans)"}.get(task, "(tokens, tags)")
     received = f"a tuple of {len(parts)} lists of {len(parts[0])}"
     raise ValueError(f"`{name}` must be a list of {form}, as {advice} is. Received: {received}")
-
-
-def _is_tagged_text(row: Any) -> bool:
-    """Whether this is a text, or its characters, with a tag BMES for each character, and not two words."""
-    return isinstance(row, (list, tuple)) and len(row) == 2 and are_word_tags(row[1])
 
 
 def _rows(part: Any) -> list[Any]:
@@ -78,9 +74,7 @@ def _joined_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each sentence, of rows for each token. An empty cell continues the sentence above it."""
     sentence, key = None, next((name for name in _SENTENCE if name in rows[0]), None)
     if key is None:
-        raise ValueError(
-            f"a DataFrame of tokens needs a column {' or '.join(_SENTENCE)}. Received: {', '.join(rows[0])}"
-        )
+        raise ValueError(f"a table of tokens needs a column {' or '.join(_SENTENCE)}. Received: {', '.join(rows[0])}")
     numbered = []
     for row in rows:
         sentence = row[key] if row[key] == row[key] and row[key] is not None else sentence  # NaN differs from itself

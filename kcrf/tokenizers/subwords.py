@@ -11,7 +11,7 @@ import numpy as np
 
 from kcrf.extras import needs_extra
 from kcrf.files import read_json
-from kcrf.tokenizers.characters import CJK_PUNCTUATION
+from kcrf.tokenizers.characters import CJK_PUNCTUATION, words_of
 from kcrf.tokenizers.vocabularies import SETTINGS, SPECIAL_MAP, WHOLE, text_of
 
 
@@ -87,6 +87,10 @@ _ROLES = {
     "mask": (("mask_token",), ("<mask>", "[MASK]")),
     "unk": (("unk_token",), ("<unk>", "[UNK]")),
 }
+_PREFIXES = {  # of classes of `transformers` that put `add_prefix_space` before tokenizer.json: its part, the default
+    **dict.fromkeys(("roberta", "bart", "longformer", "deberta", "gpt2"), ("ByteLevel", False)),
+    **dict.fromkeys(("xlmroberta", "camembert"), ("Metaspace", True)),
+}
 
 
 class UnitPieces(NamedTuple):
@@ -115,7 +119,7 @@ class SubwordTokenizer:
         with needs_extra("transformers", "SubwordTokenizer"):
             from tokenizers import Tokenizer
         try:
-            self._tokenizer, self._of_units = map(Tokenizer.from_str, (definition, _without_prefix(definition)))
+            self._tokenizer, self._of_units = map(Tokenizer.from_str, (definition, _with_prefix(definition, False)))
         except Exception as error:  # the library raises plain exceptions
             raise ValueError(f"needs a tokenizer.json of the library tokenizers. Received: {error}") from None
         for tokenizer in (self._tokenizer, self._of_units):
@@ -133,6 +137,8 @@ class SubwordTokenizer:
         if absent:
             raise ValueError(f"needs special tokens for {', '.join(absent)}. Received: {self.special}")
         self._prefix = " " if _has_prefix(definition) else ""
+        added = sorted(self._tokenizer.get_added_tokens_decoder().values(), key=lambda token: -len(token.content))
+        self._added = re.compile("|".join(re.escape(token.content) for token in added))
         self._pieces: dict[str, tuple[list[int], np.ndarray, int]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,17 +149,28 @@ class SubwordTokenizer:
 
     @classmethod
     def of_folder(cls, folder: str | PathLike[str]) -> "SubwordTokenizer":
-        """Reads `tokenizer.json`, and the special tokens that the other files in the folder name."""
+        """Reads `tokenizer.json`, and what the other files in the folder say of special and added tokens."""
         folder = Path(folder)
-        named: dict[str, Any] = {}
-        for name in (SPECIAL_MAP, SETTINGS):
-            named |= read_json(folder / name) if (folder / name).is_file() else {}
+        names = (SPECIAL_MAP, SETTINGS, "added_tokens.json", "config.json")
+        files = [read_json(folder / name) if (folder / name).is_file() else {} for name in names]
+        named: dict[str, Any] = files[0] | files[1]
         entries = [(role, entry) for role, (names, _) in _ROLES.items() for entry in reversed(names)]
         special = {role: text_of(named[entry]) for role, entry in entries if named.get(entry)}
         try:
-            return cls((folder / WHOLE).read_text(encoding="utf-8"), special)
+            definition = (folder / WHOLE).read_text(encoding="utf-8")
+            return cls(_by_folder(definition, *files), special)
         except ValueError as error:
             raise ValueError(f"{folder / WHOLE}: {error}") from None
+
+    def units_of(self, text: str) -> np.ndarray:
+        """The words of a text, `(words, 2)`, in which the words of an added token, such as <ent>, are one."""
+        units = words_of(text)
+        for match in self._added.finditer(text) if self._added.pattern else ():
+            before, after = units[units[:, 1] <= match.start()], units[units[:, 0] >= match.end()]
+            inside = units[len(before) : len(units) - len(after)]
+            if len(inside):
+                units = np.concatenate([before, [[inside[0, 0], inside[-1, 1]]], after])
+        return units
 
     @property
     def vocabulary(self) -> dict[str, int]:
@@ -282,15 +299,43 @@ def _has_prefix(definition):
     return False
 
 
-def _without_prefix(definition):
-    """The same definition of a tokenizer, which puts no space before a text."""
+def _with_prefix(definition, has_prefix):
+    """The same definition of a tokenizer, which puts a space before a text, or none; as it is for None."""
+    if has_prefix in (None, _has_prefix(definition)):
+        return definition
     whole = json.loads(definition)
     for part in _prefixing(whole):
         if part["type"] == "Metaspace":
             part.pop("add_prefix_space", None)
-            part["prepend_scheme"] = "never"
+            part["prepend_scheme"] = "always" if has_prefix else "never"
         elif part["type"] == "ByteLevel":
-            part["add_prefix_space"] = False
+            part["add_prefix_space"] = has_prefix
         else:
-            part["prepend"] = ""
+            part["prepend"] = "▁" * has_prefix
     return json.dumps(whole)
+
+
+def _by_folder(definition, special_map, settings, added, config):
+    """The definition, changed by the other files of the folder as in `transformers`: in some classes the space before a
+    text; and the tokens that the files add, those with ids first."""
+    kind = str(settings.get("tokenizer_class") or config.get("model_type")).lower().replace("-", "")
+    part, default = _PREFIXES.get(kind.removesuffix("fast").removesuffix("tokenizer"), ("", None))
+    whole = json.loads(definition)
+    if any(found["type"] == part for found in _prefixing(whole)):
+        definition = _with_prefix(definition, settings.get("add_prefix_space", default))
+    ids = {int(number): token for number, token in (settings.get("added_tokens_decoder") or {}).items()}
+    ids |= {number: token for token, number in added.items()}
+    tokens = [ids[number] for number in sorted(ids)]
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        more = settings.get(name) or special_map.get(name) or ()
+        tokens += more.values() if isinstance(more, Mapping) else more
+    known = {token["content"] for token in whole.get("added_tokens") or ()}
+    flags = [token if isinstance(token, Mapping) else {"content": token, "special": True} for token in tokens]
+    new = [{k: token[k] for k in token if k != "__type"} for token in flags if token["content"] not in known]
+    if not new:
+        return definition
+    from tokenizers import AddedToken, Tokenizer
+
+    tokenizer = Tokenizer.from_str(definition)
+    tokenizer.add_tokens([AddedToken(**token) for token in new])
+    return tokenizer.to_str()

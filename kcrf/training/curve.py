@@ -32,9 +32,7 @@ def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> 
     count, part = len(items), -(-len(items) // draws)
     sizes = [size for size in ((count - part) >> shift for shift in reversed(range(_PARTS))) if size >= _FEWEST]
     if len(sizes) < 2:
-        raise ValueError(
-            f"a learning curve needs at least {2 * _FEWEST * draws // (draws - 1)} sentences. Received: {count}"
-        )
+        raise ValueError(f"a curve needs at least {2 * _FEWEST * draws // (draws - 1)} sentences. Received: {count}")
     order, scores, metric = np.random.default_rng(settings.seed).permutation(count), np.zeros((draws, len(sizes))), "f"
     with bar() as shown:
         task = shown.add_task("models", total=scores.size)

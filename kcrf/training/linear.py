@@ -50,9 +50,8 @@ def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearM
 
 
 def _history(config: RunConfig) -> TrainingHistory:
-    return TrainingHistory(
-        config.training.epochs or 0, config.training.patience, f"valid_{config.training.metric or 'f'}"
-    )
+    training = config.training
+    return TrainingHistory(training.epochs or 0, training.patience, f"valid_{training.metric or 'f'}")
 
 
 def _batches(config: RunConfig, windows: Any) -> list[Any]:

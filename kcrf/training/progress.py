@@ -63,9 +63,8 @@ class TrainingProgress(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         total = self.params["epochs"] * self.params["steps"]
-        self._task = self._bar.add_task(
-            f"{self._title}: {'starting' if 'unit' in self.params else 'compiling'}", total=total
-        )
+        state = "starting" if "unit" in self.params else "compiling"
+        self._task = self._bar.add_task(f"{self._title}: {state}", total=total)
         self._bar.start()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:

@@ -17,9 +17,8 @@ def learning_rate(peak: Any, schedule: str | None, warmup: Any, steps: int) -> A
         return Warmup(warmup, peak)
     if schedule == "cosine":
         warmup = max(1, warmup)  # Keras divides by it
-        return keras.optimizers.schedules.CosineDecay(
-            0.0, max(1, steps - warmup), warmup_target=peak, warmup_steps=warmup
-        )
+        left = max(1, steps - warmup)
+        return keras.optimizers.schedules.CosineDecay(0.0, left, warmup_target=peak, warmup_steps=warmup)
     if schedule == "exponential":
         return Warmup(warmup, keras.optimizers.schedules.ExponentialDecay(peak, steps - warmup, _LAST_FRACTION))
     return WarmupLinearDecay(peak, warmup, steps)

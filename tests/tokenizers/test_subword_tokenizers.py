@@ -1,5 +1,6 @@
 """kcrf.tokenizers.subwords: Unigram and BPE have the ids and offsets of Hugging Face, and units keep their borders."""
 
+import json
 import pickle
 import random
 from pathlib import Path
@@ -137,3 +138,55 @@ def test_words_are_split_as_bert_splits_them():
         "…",
     ]
     assert words_of("").shape == words_of(" \t").shape == (0, 2) and words_of("a").dtype == np.int64
+
+
+def folder_with(made, folder, **files):
+    for name, content in files.items():
+        (folder_of(made, folder) / f"{name}.json").write_text(json.dumps(content))
+    return SubwordTokenizer.of_folder(folder), transformers.AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("wanted", [None, True, False])
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("bpe", "RobertaTokenizer", "New York"),
+        ("bpe with a prefix", "RobertaTokenizerFast", "New York"),
+        ("bpe with a prefix", "PreTrainedTokenizerFast", "New York"),
+        ("unigram", "XLMRobertaTokenizer", "York"),  # which splits at spaces before
+        ("unigram", "PreTrainedTokenizerFast", "New York"),
+    ],
+)
+def test_the_settings_decide_on_a_space_before_a_text_as_in_hugging_face(name, kind, text, wanted, tmp_path):
+    config = {**SPECIAL, "tokenizer_class": kind, **({} if wanted is None else {"add_prefix_space": wanted})}
+    ours, theirs = folder_with(KINDS[name](), tmp_path, tokenizer_config=config)
+    assert ours.encode(text)[0] == theirs(text)["input_ids"]
+    (units,) = ours.encode_units([text], [words_of(text)])
+    assert units.ids == theirs(text, add_special_tokens=False)["input_ids"]
+
+
+ADDED = ["<ent>", "</ent>"]
+FLAGS = {"lstrip": False, "rstrip": False, "normalized": False, "single_word": False}
+
+
+@pytest.mark.parametrize("name", ["bpe", "unigram"])
+@pytest.mark.parametrize("source", ["tokenizer", "added_tokens", "decoder", "additional", "map"])
+def test_added_tokens_are_those_of_hugging_face_whatever_file_has_them(source, name, tmp_path):
+    made = KINDS[name]()
+    size = made.get_vocab_size()
+    made.add_tokens(ADDED if source == "tokenizer" else [])
+    decoder = {str(size + i): {"content": token, "special": i == 0, **FLAGS} for i, token in enumerate(ADDED)}
+    settings = {"decoder": {"added_tokens_decoder": decoder}, "additional": {"additional_special_tokens": ADDED}}
+    more = {"map": {"special_tokens_map": {**SPECIAL, "additional_special_tokens": ADDED}}}
+    more |= {"added_tokens": {"added_tokens": {token: size + i for i, token in enumerate(ADDED)}}}
+    config = {**SPECIAL, "tokenizer_class": "PreTrainedTokenizerFast", **settings.get(source, {})}
+    ours, theirs = folder_with(made, tmp_path, tokenizer_config=config, **more.get(source, {}))
+    texts = ["the <ent> man<ent>saw</ent> <b>New</b>", "a<ent", "<ent></ent>", *TEXTS]
+    expected = theirs(texts, return_offsets_mapping=True)
+    for encoded, ids, offsets in zip(ours.encode_batch(texts), expected["input_ids"], expected["offset_mapping"]):
+        assert (encoded.token_ids, encoded.offsets.tolist()) == (ids, list(map(list, offsets)))
+    assert pickle.loads(pickle.dumps(ours)).encode_batch(texts)[0].token_ids == expected["input_ids"][0]
+    units = [texts[0][start:end] for start, end in ours.units_of(texts[0])]
+    assert units == ["the", "<ent>", "man", "<ent>", "saw", "</ent>", "<", "b", ">", "New", "<", "/", "b", ">"]
+    (pieces,) = ours.encode_units(texts[:1], [ours.units_of(texts[0])])
+    assert pieces.ids.count(size) == 2 and pieces.ids.count(size + 1) == 1

@@ -26,8 +26,7 @@ class Standards(Stage):
                 own, others = (Lexicon.of([s for s in train if (s.standard == name) is own]) for own in (True, False))
                 lexicons[name] = StandardLexicon(own, others)
             ngrams = ngrams and CharacterNGrams(ngrams.buckets, ngrams.templates + OTHER_LEXICON_TEMPLATES)
-        readers = {
-            name: CharacterReader(reader.vocabulary, lexicons.get(name), ngrams, reader.types) for name in standards
-        }
+        parts = ngrams, reader.types
+        readers = {name: CharacterReader(reader.vocabulary, lexicons.get(name), *parts) for name in standards}
         made = StandardsReader(readers)
         return made if reader.vectors is None else made.with_vectors(reader.vectors)

@@ -67,9 +67,8 @@ class Teacher(Stage):
         print_note(f"{len(texts):,} unlabeled texts: what the teacher finds in them goes into the lexicon")
         with _shown(sum(map(len, texts))) as on_batch:
             teacher: Any = load_tagger(self.settings.teacher)
-            spans_of_texts = teacher.decoder.spans(
-                parts_of_sentences(sentences), on_batch=on_batch, with_probabilities=False
-            )
+            parts = parts_of_sentences(sentences)
+            spans_of_texts = teacher.decoder.spans(parts, on_batch=on_batch, with_probabilities=False)
         spans = [(span.start, span.end) for spans in spans_of_texts for span in spans]
         return {"counts": np.array(list(map(len, spans_of_texts)), int), "spans": np.array(spans, int).reshape(-1, 2)}
 
