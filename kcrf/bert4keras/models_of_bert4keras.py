@@ -17,7 +17,7 @@ ACTIVATIONS = dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gel
 def build_transformer_model(
     config_path: Any = None,
     checkpoint_path: Any = None,
-    model: str = "bert",
+    model: str | None = None,
     application: str = "encoder",
     return_keras_model: bool = True,
     skip_top_layers: int = 0,
@@ -34,15 +34,16 @@ def build_transformer_model(
     refused = [name for name in KERAS_3_OPTIONS if options.get(name)]
     if refused:
         raise ValueError(f"{' and '.join(refused)} need Keras 3: bert4keras builds the model here. Received: {options}")
+    given, model = model, model or "bert"
     if model not in FAMILIES:
         if skip_top_layers or skip_pooler or skip:
             raise ValueError(f"`skip` and its like need a model of {sorted(FAMILIES)}. Received: model={model!r}")
-        given = {"config_path": config_path, "checkpoint_path": checkpoint_path, "model": model}
-        given |= {"application": application, "return_keras_model": return_keras_model, **options}
-        return _build(ignore_invalid_weights=ignore_invalid_weights, **given)
+        others = {"application": application, "return_keras_model": return_keras_model, **options}
+        others |= {"config_path": config_path, "checkpoint_path": checkpoint_path, "model": model}
+        return _build(ignore_invalid_weights=ignore_invalid_weights, **others)
     if checkpoint_path is None and (skip_top_layers or skip):
         raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
-    settings = {**read_config(config_path, model), **options}
+    settings = {**read_config(config_path, given), **options}
     if absent := _NOT_THERE & {model, settings.get("model_type")}:
         raise ValueError(
             f"bert4keras has no {absent.pop()}, and builds the model here: use Keras 3. Received: {config_path}"
@@ -52,7 +53,7 @@ def build_transformer_model(
     settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act", "gelu"), settings.get("hidden_act", "gelu"))
     transformer = _build(model=model, application=application, return_keras_model=False, **settings)
     shared = {name: value for name, value in options.items() if name in (*ARCHITECTURE, *ALIASES, *SHARED_OPTIONS)}
-    config = {"model": model, **encoder_settings(config_path, model, shared)}
+    config = {"model": model, **encoder_settings(config_path, given, shared)}
     variables, loaded = _describe(transformer, config), set()
     if checkpoint_path is not None:
         skips = (skip_top_layers, skip_pooler, skip, ignore_invalid_weights)

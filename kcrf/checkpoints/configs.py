@@ -113,13 +113,13 @@ ACTIVATIONS = {  # by names in configuration files, the names of this package
 }
 
 
-def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def encoder_settings(config_path: Source, model: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of an encoder, from a configuration file and arguments. Arguments take precedence.
 
-    The setting "model" is the family that the file names, or `model`.
+    The setting "model" is the family that the file names, or `model`, or "bert".
     """
     written = read_config(config_path, model)
-    model = written.get("model_type", model)
+    model = written.get("model_type", model or "bert")
     lacks = [name for name in HEADS if name not in FAMILIES[model].heads]
     supported = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
     unknown = sorted(name for name, value in options.items() if name not in supported and (value or name not in lacks))

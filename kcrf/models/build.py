@@ -45,7 +45,7 @@ ONLY_ENCODERS = (
 def build_transformer_model(
     config_path: str | PathLike[str] | dict[str, Any] | None = None,
     checkpoint_path: str | PathLike[str] | Mapping[str, Any] | None = None,
-    model: str | type = "bert",
+    model: str | type | None = None,
     application: str = "encoder",
     return_keras_model: bool = True,
     skip_top_layers: int = 0,
@@ -71,7 +71,8 @@ def build_transformer_model(
             folder `config_path`, if it holds one. Otherwise the weights are random, and a line says so.
         model: "bert", "roberta" (wwm, MacBERT and others with BERT's names, as in bert4keras), "ernie", "albert",
             "electra", "nezha", "xlm-roberta" (also RoBERTa and CamemBERT of Hugging Face) or "distilbert". If the
-            configuration names another `model_type`, that is built, and a line says so. Defaults to "bert".
+            configuration names another `model_type`, that is built, and a line says so. Defaults to `None`: what the
+            configuration says, else "bert".
         application: "encoder".
         return_keras_model: `False` returns the `Transformer`, which has `.model`. Defaults to `True`.
         skip_top_layers: Number of top layers that are freshly initialized instead of loaded, an int, as in Zhang et al.
@@ -106,7 +107,7 @@ def build_transformer_model(
     """
     if application != "encoder":
         raise ValueError(f"`application` must be 'encoder': {ONLY_ENCODERS}. Received: application={application!r}")
-    if model not in FAMILIES:
+    if model is not None and model not in FAMILIES:
         raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {ONLY_ENCODERS}. Received: model={model!r}")
     config_path, checkpoint_path = complete_sources(config_path, checkpoint_path)
     settings = _settings(config_path, model, options)

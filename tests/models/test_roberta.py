@@ -72,7 +72,10 @@ def test_hidden_states_and_heads_are_those_of_hugging_face(name, tmp_path, capsy
         assert_close(one[real], other.numpy()[real])
     if has_head:
         assert_close(computed[-1][real], expected.logits.numpy()[real])
-    assert ("so that is built" in capsys.readouterr().out) is (name != "bert")
+    assert "model_type" not in capsys.readouterr().out
+    build_transformer_model(tmp_path, model="bert")
+    line = f"model_type is {theirs.config.model_type!r}, so that is built. Received: model='bert'"
+    assert (line in capsys.readouterr().out) is (name != "bert")
 
 
 @pytest.mark.once
