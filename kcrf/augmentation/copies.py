@@ -193,7 +193,7 @@ def _checked_item(task: str, item: Any) -> Any:
     """An item as its task alters it. Words with unknown labels are neither altered nor joined to others."""
     if task == "cws":
         sentence = as_sentence(item, "`items`")
-        return [] if sentence.unknown else [sentence.text[start:end] for start, end, *_ in sentence.spans]
+        return [] if sentence.unknown else sentence.texts_of(sentence.spans)
     cls = Sentence if task == "ner" else Example
     if not isinstance(item, cls):
         raise ValueError(f"`items` must be of type `{cls.__name__}`. Received: {str(item)[:80]!r}")

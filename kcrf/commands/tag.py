@@ -89,7 +89,7 @@ def _tagging(options: Namespace) -> Process:
         tagger = TokenTagger(options.opened or options.model)
 
     def process(sentences: list[Any], on_batch: Any) -> list[str]:
-        tokens = [[s.text[start:end] for start, end in s.tokens] for s in sentences]
+        tokens = [sentence.texts_of(sentence.tokens) for sentence in sentences]
         predictions: list[Any] = tagger.predict(sentences, options.batch_size, on_batch)
         labels = [[span.label for span in spans] for spans in predictions]
         if options.output == "conll":

@@ -349,5 +349,4 @@ def conll_lines(sentence: Sentence) -> list[str]:
             tags[i] = f"{prefix}-{label}"
     for start, end in sentence.unknown:
         tags = ["?" if a < end and start < b else tag for (a, b), tag in zip(sentence.tokens, tags, strict=True)]
-    texts = (sentence.text[start:end] for start, end in sentence.tokens)
-    return [*(f"{text}\t{tag}" for text, tag in zip(texts, tags, strict=True)), ""]
+    return [*(f"{text}\t{tag}" for text, tag in zip(sentence.texts_of(sentence.tokens), tags, strict=True)), ""]

@@ -42,6 +42,10 @@ class Sentence:
                     )
                 last = end
 
+    def texts_of(self, spans: Iterable[Any]) -> list[str]:
+        """The text of each span, `(start, end, ...)`."""
+        return [self.text[start:end] for start, end, *_ in spans]
+
     def scored(self, predicted: Iterable[Any]) -> list[Any]:
         """The predicted spans, `(start, end, label, ...)`, that can be scored: in `spans`, or apart from unknown text.
 

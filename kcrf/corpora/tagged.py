@@ -67,6 +67,11 @@ def tags_of_tokens(sentence: Sentence) -> list[str]:
     return [tags.get(tuple(extent), "?") for extent in sentence.tokens]
 
 
+def words_and_tags(sentence: Sentence) -> list[tuple[str, str]]:
+    """The tokens of a `Sentence` with their classes."""
+    return list(zip(sentence.texts_of(sentence.tokens), tags_of_tokens(sentence), strict=True))
+
+
 def tagged_lines(tokens: Iterable[str], tags: Iterable[str]) -> list[str]:
     """The lines of a sentence as CoNLL columns: a token, a tab, its tag; a blank line last."""
     return [*(f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=True)), ""]

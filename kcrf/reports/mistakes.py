@@ -101,14 +101,18 @@ def sentence_browser(run: RunRecord) -> dict[str, Any] | None:
     filters = [("all", "all", False), ("wrong", f"with mistakes ({len(wrong)})", bool(wrong))]
     filters += [(_class_of(kind), f"{kind} ({counts[kind]})", False) for kind in KINDS if counts[kind]]
     shown = wrong[:MOST_WRONG], right[:MOST_RIGHT]
-    of_part = f" of the {SETS[run.part]}" if run.part else ""
     intro = (
         f"The first {len(shown[0])} of {len(wrong)} sentences with mistakes and {len(shown[1])} without, of "
-        f"{len(kinds)} sentences{of_part}. Red spans are wrong predictions, with their confidence; yellow spans were "
-        "missed. Hover over a span for its confidence."
+        f"{len(kinds)} sentences{of_part(run)}. Red spans are wrong predictions, with their confidence; yellow spans "
+        "were missed. Hover over a span for its confidence."
     )
     items = [_browsed(i, run.predictions[i], kinds[i]) for i in sorted(shown[0] + shown[1])]
     return {"filters": filters, "intro": intro, "sentences": items}
+
+
+def of_part(run: RunRecord) -> str:
+    """The part of the predictions of a run, for a sentence about them."""
+    return f" of the {SETS[run.part]}" if run.part else ""
 
 
 def _class_of(kind: str) -> str:

@@ -12,9 +12,10 @@ from kcrf.metrics import calibration
 from kcrf.metrics.transitions import is_forbidden
 from kcrf.reports.charts import box_plot, heat_map, is_narrow, line_chart, reliability_diagram, scatter_plot
 from kcrf.reports.comparison import differ_in_seed, differences_from_the_best, groups_by_settings, why_not_comparable
-from kcrf.reports.mistakes import frequent_mistakes, sentence_browser
+from kcrf.reports.mistakes import frequent_mistakes, of_part, sentence_browser
 from kcrf.reports.tables import METRICS, NOT_RANKED, SETS, TITLES
 from kcrf.runs import RunRecord
+from kcrf.runs.formats import probabilities_of
 from kcrf.tasks import task_of
 
 Runs = Mapping[str, RunRecord]
@@ -90,29 +91,23 @@ def _has_numbers(run: RunRecord) -> bool:
     return isinstance(run.predictions[0]["gold"], (int, float)) if run.predictions else False
 
 
-def _of_part(run: RunRecord) -> str:
-    return f" of the {SETS[run.part]}" if run.part else ""
-
-
 # -- scores
 
 
 def _scores(runs: Runs) -> Content:
-    parts = [part for part in ("test", "valid") if any(part in (run.scores or {}) for run in runs.values())]
     tables, notes, are_seeds = [], [], differ_in_seed(runs)
-    for part in parts:
-        scored = [run for run in runs.values() if part in (run.scores or {})]
-        obstacle = why_not_comparable(scored, part)
+    for part in ("test", "valid"):
         columns = [_by_title((run.scores or {}).get(part, {})) for run in runs.values()]
-        titles = dict.fromkeys(title for column in columns for title in column)
-        rows = [
-            [title, *_score_cells(title, [column.get(title) for column in columns], obstacle, are_seeds)]
-            for title in titles
-        ]
+        if not (count := sum(map(bool, columns))):
+            continue
+        obstacle, rows = why_not_comparable(list(runs.values()), part), []
+        for title in dict.fromkeys(title for column in columns for title in column):
+            values = [column.get(title) for column in columns]
+            rows.append([title, *_score_cells(title, values, obstacle, are_seeds)])
         tables.append((SETS[part], rows))
-        if obstacle and len(scored) > 1:
+        if obstacle and count > 1:
             notes.append(f"The scores on the {SETS[part]} cannot be compared: {obstacle}.")
-        elif len(scored) > 1:
+        elif count > 1:
             notes += _notes_on_differences(runs, part)
     if len(runs) > 1:
         notes.insert(0, "The best of several runs is bold if they can be compared.")
@@ -188,7 +183,7 @@ def _confusion(run: RunRecord) -> Content | None:
         counts[places[gold], places[predicted]] += 1
     shown = np.sort(np.argsort(-counts.sum(1), kind="stable")[:MOST_LABELS])  # the most frequent, in their order
     note = f"The {len(shown)} most frequent of {len(labels)} labels. " if len(shown) < len(labels) else ""
-    note = f"{note}Rows are gold labels, columns are predicted labels{_of_part(run)}."
+    note = f"{note}Rows are gold labels, columns are predicted labels{of_part(run)}."
     note += " Words that were not found count as ?." if _task_of(run).has_word_classes else ""
     rows = [[labels[i], *_confusion_cells(counts[i], i, shown)] for i in shown]
     return {"note": note, "labels": [labels[i] for i in shown], "rows": rows}
@@ -259,20 +254,20 @@ def _curves(runs: Runs) -> Content:
     groups = groups_by_settings(runs)
     are_means = len(groups) < len(runs)
     groups = groups if are_means else {name: [run] for name, run in runs.items()}
-    charts = []
+    numbered, charts = dict(enumerate(groups.values())), []
     for key, (title, note) in CURVES.items():
-        for of, own in _by_loss(groups).items() if key == "loss" else [("", dict(enumerate(groups.values())))]:
-            charts.append(_chart(key, title + of, note, own))
+        parts = _by_loss(numbered) if key == "loss" else {"": numbered}
+        charts += [_chart(key, title + of, note, own) for of, own in parts.items()]
     return {"charts": [chart for chart in charts if chart], "legend": list(groups), "are_means": are_means}
 
 
-def _by_loss(groups: Mapping[str, list[RunRecord]]) -> dict[str, dict[int, list[RunRecord]]]:
-    """The groups by their number, apart for softmax heads and CRFs, whose losses have different sizes."""
+def _by_loss(groups: dict[int, list[RunRecord]]) -> dict[str, dict[int, list[RunRecord]]]:
+    """The groups apart for softmax heads and CRFs, whose losses have different sizes."""
     apart: dict[str, dict[int, list[RunRecord]]] = {}
-    for number, runs in enumerate(groups.values()):
+    for number, runs in groups.items():
         head = runs[0].settings.get("head") if not _is_classifier(runs[0]) else None
         apart.setdefault({"softmax": " of softmax heads", "crf": " of CRFs"}.get(str(head), ""), {})[number] = runs
-    return apart if len(apart) > 1 else {"": {number: runs for own in apart.values() for number, runs in own.items()}}
+    return apart if len(apart) > 1 else {"": groups}
 
 
 def _chart(key: str, title: str, note: str, groups: Mapping[int, list[RunRecord]]) -> tuple[str, str, str] | None:
@@ -294,12 +289,12 @@ def _chart(key: str, title: str, note: str, groups: Mapping[int, list[RunRecord]
 
 
 def _mistakes(run: RunRecord) -> Content | None:
-    if run.predictions is None or _is_classifier(run) and not run.predictions:
-        return None
     if _is_classifier(run):
-        return _wrong_texts(run, run.predictions)
+        return _wrong_texts(run, run.predictions) if run.predictions else None
+    if run.predictions is None:
+        return None
     mistakes = frequent_mistakes(run.predictions)
-    where = f"{len(run.predictions)} sentences{_of_part(run)}"
+    where = f"{len(run.predictions)} sentences{of_part(run)}"
     if not mistakes:
         return {"none": f"No mistakes in {where}."}
     kinds: Counter[str] = Counter()
@@ -324,14 +319,14 @@ def _wrong_texts(run: RunRecord, predictions: list[dict[str, Any]]) -> Content:
     """The most confident mistakes of a classifier, or the largest errors of a regression."""
     if _has_numbers(run):
         wrong = sorted(predictions, key=lambda row: -abs(row["gold"] - row["found"]))[:MOST_WRONG_TEXTS]
-        intro, head = f"The {len(wrong)} texts with the largest errors{_of_part(run)}.", "error"
+        intro, head = f"The {len(wrong)} texts with the largest errors{of_part(run)}.", "error"
     else:
         wrong = [row for row in predictions if row["gold"] != row["found"]]
-        intro = f"{len(wrong)} of {len(predictions)} texts{_of_part(run)} are wrong."
+        intro = f"{len(wrong)} of {len(predictions)} texts{of_part(run)} are wrong."
         wrong = sorted(wrong, key=lambda row: -row["probabilities"][row["found"]])[:MOST_WRONG_TEXTS]
         intro, head = f"{intro} The {len(wrong)} most confident:", "confidence"
     if not wrong:
-        return {"none": f"No mistakes in {len(predictions)} texts{_of_part(run)}."}
+        return {"none": f"No mistakes in {len(predictions)} texts{of_part(run)}."}
     return {"intro": intro, "head": head, "texts": list(map(_wrong_text, wrong))}
 
 
@@ -346,28 +341,19 @@ def _wrong_text(row: dict[str, Any]) -> Content:
 
 def _calibration(run: RunRecord) -> Content | None:
     """Whether the probability of a prediction is the fraction of predictions that are correct."""
-    predictions = run.predictions or []
-    if _is_classifier(run):
-        if _has_numbers(run):
-            return {"none": "Numbers have no probabilities."}
-        pairs = [(row["probabilities"][row["found"]], row["found"] == row["gold"]) for row in predictions]
-        items, temperature = "texts", None
-    else:
-        pairs = []
-        for sentence in predictions:
-            gold = set(map(tuple, sentence["gold"]))
-            pairs += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
-        items, temperature = "spans", str(run.settings.get("temperature", 1.0))
-    if not pairs:
+    if _has_numbers(run):
+        return {"none": "Numbers have no probabilities."}
+    if not (pairs := probabilities_of(run.predictions or [])):
         return None
     confidences, right = zip(*pairs, strict=True)
     rows, error = calibration(confidences, right)
+    is_of_texts = _is_classifier(run)
     return {
         "error": error,
-        "counted": f"{len(pairs)} {items}{_of_part(run)}",
+        "counted": f"{len(pairs)} {'texts' if is_of_texts else 'spans'}{of_part(run)}",
         "picture": reliability_diagram("Accuracy by confidence", rows),
         "rows": [[f"{low:.1f} to {high:.1f}", *map(Cell, figures)] for low, high, *figures in rows if figures[0]],
-        "temperature": temperature,
+        "temperature": None if is_of_texts else str(run.settings.get("temperature", 1.0)),
     }
 
 

@@ -117,6 +117,17 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 
 
+def probabilities_of(rows: Iterable[Mapping[str, Any]]) -> list[tuple[float, bool]]:
+    """The probability of each span, or of each label, of predictions, and whether it is right. Numbers have none."""
+    pairs = []
+    for row in rows:
+        if isinstance(row["found"], list):
+            pairs += [(p, (*span,) in row["gold"]) for *span, p in row["found"]]
+        elif row["probabilities"]:
+            pairs.append((row["probabilities"][row["found"]], row["found"] == row["gold"]))
+    return pairs
+
+
 def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
     sentence = _parse_json(path, line, text)
     if not isinstance(sentence.get("gold", []), list):

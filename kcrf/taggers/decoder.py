@@ -1,7 +1,6 @@
 """Decodes texts with a network: spans, their probabilities, the k best analyses. Needs no Keras."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from kcrf.readers.units import Reading
 from kcrf.taggers.constraints import SpanConstraints, allowed_tags, in_units, write_tags
 from kcrf.taggers.estimates import begins_of
 from kcrf.taggers.probabilities import (
+    at_least,
     best_of_window,
     blank_units,
     join_windows,
@@ -194,13 +194,8 @@ class Decoder(Generic[Network]):
             given = set(text.limits.spans) if text.limits else set()
             spans.append(sorted({span if span in given else without_blanks(span, blank) for span in possible}))
         probabilities = probabilities_of_entities(self.network, spans, blanks, scored)
-        if self.overlaps:
-            kept = [[p >= threshold for p in ps] for ps in probabilities]
-            return [
-                (list(compress(of_text, keep)), list(compress(ps, keep)))
-                for of_text, ps, keep in zip(spans, probabilities, kept, strict=True)
-            ]
-        return [without_overlaps(of_text, ps, threshold) for of_text, ps in zip(spans, probabilities, strict=True)]
+        choose = at_least if self.overlaps else without_overlaps
+        return [choose(of_text, ps, threshold) for of_text, ps in zip(spans, probabilities, strict=True)]
 
     def _blanks(self, texts: Sequence[_Text]) -> list[np.ndarray]:
         return [blank_units(text.part.text, text.reading.units) for text in texts]

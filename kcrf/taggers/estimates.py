@@ -12,7 +12,7 @@ from kcrf.linear import LinearModel
 from kcrf.metrics.learning_curves import WIDTH, Range
 from kcrf.readers import CharacterReader, WordReader
 from kcrf.readers.vocabulary import UNKNOWN
-from kcrf.runs.formats import read_predictions
+from kcrf.runs.formats import probabilities_of, read_predictions
 from kcrf.runs.names import PREDICTIONS
 from kcrf.tags import TagScheme
 
@@ -118,14 +118,9 @@ class HeldOut:
 
 def held_out_of(run: Path | None, unseen_in: Callable[[list[Any]], np.ndarray]) -> HeldOut | None:
     """The predictions in a run folder, which are those for the last held-out part; None if there are none."""
-    path, pairs = run and run / PREDICTIONS, []
+    path = run and run / PREDICTIONS
     rows = read_predictions(path) if path and path.is_file() else []
-    for row in rows:
-        if isinstance(row["found"], list):
-            pairs += [(p, (*span,) in row["gold"]) for *span, p in row["found"]]
-        elif row["probabilities"]:
-            pairs.append((row["probabilities"][row["found"]], row["gold"] == row["found"]))
-    if not pairs:
+    if not (pairs := probabilities_of(rows)):
         return None
     facts = [row for row in rows if "expected" in row]
     numbers = np.array([(row["expected"], len(row["gold"])) for row in facts]).reshape(-1, 2)

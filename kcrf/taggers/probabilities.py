@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress
 from math import exp, inf, log
 from operator import itemgetter
 from typing import Any
@@ -125,6 +125,14 @@ def possible_spans(scheme: TagScheme, likely: np.ndarray) -> list[UnitSpan]:
                 if not likely[end, inside]:
                     break
     return sorted(candidates)
+
+
+def at_least(
+    spans: Sequence[UnitSpan], probabilities: Sequence[float], min_probability: float
+) -> tuple[list[UnitSpan], list[float]]:
+    """The spans with at least `min_probability`, which may overlap."""
+    kept = [probability >= min_probability for probability in probabilities]
+    return list(compress(spans, kept)), list(compress(probabilities, kept))
 
 
 def without_overlaps(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence
-from kcrf.corpora.tagged import tags_of_tokens
+from kcrf.corpora.tagged import words_and_tags
 from kcrf.metrics import entity_scores, segmentation_scores, tagged_word_scores, token_scores
 from kcrf.tags import TagScheme
 
@@ -17,27 +17,24 @@ def score_spans(
         tokens, gold_classes, predicted_classes = _by_token(sentences, predicted)
         return token_scores(tokens, gold_classes, predicted_classes, training_words)
     if scheme.is_of_words and scheme.types:
-        return tagged_word_scores(*_words_with_classes(sentences, predicted), training_words)
+        found = [
+            list(zip(sentence.texts_of(spans), [label for *_, label in spans], strict=True))
+            for sentence, spans in zip(sentences, predicted, strict=True)
+        ]
+        return tagged_word_scores(list(map(words_and_tags, sentences)), found, training_words)
     if scheme.types:
         scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predicted, strict=True)]
         return entity_scores([sentence.spans for sentence in sentences], scored)
-    gold, words = (
-        [[s.text[start:end] for start, end in spans] for s, spans in zip(sentences, spans_of_part, strict=True)]
-        for spans_of_part in ([sentence.spans for sentence in sentences], predicted)
-    )
-    return segmentation_scores(gold, words, training_words)
+    words = [sentence.texts_of(spans) for sentence, spans in zip(sentences, predicted, strict=True)]
+    return segmentation_scores([sentence.texts_of(sentence.spans) for sentence in sentences], words, training_words)
 
 
 def _by_token(sentences: Sequence[Sentence], predicted: Sequence[Any]) -> tuple[list, list, list]:
     """For each sentence, lists of the tokens with a known class, their gold classes and the predicted classes."""
-    tokens = [[sentence.text[start:end] for start, end, _ in sentence.spans] for sentence in sentences]
-    gold = [[label for *_, label in sentence.spans] for sentence in sentences]
-    by_place = [{(start, end): label for start, end, label in spans} for spans in predicted]
-    rows = zip(sentences, by_place, strict=True)
-    return tokens, gold, [[labels.get((start, end), "?") for start, end, _ in s.spans] for s, labels in rows]
-
-
-def _words_with_classes(sentences: Sequence[Sentence], predicted: Sequence[Any]) -> tuple[list, list]:
-    """For each sentence the gold `(word, class)`, with "?" for an unknown class, and the predicted ones."""
-    gold = [[(s.text[a:b], tag) for (a, b), tag in zip(s.tokens, tags_of_tokens(s), strict=True)] for s in sentences]
-    return gold, [[(s.text[a:b], tag) for a, b, tag in spans] for s, spans in zip(sentences, predicted, strict=True)]
+    tokens, gold, found = [], [], []
+    for sentence, spans in zip(sentences, predicted, strict=True):
+        labels = {(start, end): label for start, end, label in spans}
+        tokens.append(sentence.texts_of(sentence.spans))
+        gold.append([label for *_, label in sentence.spans])
+        found.append([labels.get((start, end), "?") for start, end, _ in sentence.spans])
+    return tokens, gold, found

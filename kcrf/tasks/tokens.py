@@ -83,7 +83,7 @@ def read_scored_tags(path: str, options: FileOptions, is_gold: bool) -> list[Sen
 
 def words_of(sentence: Sentence) -> list[str]:
     """The tokens of a `Sentence`, strings."""
-    return [sentence.text[start:end] for start, end in sentence.tokens]
+    return sentence.texts_of(sentence.tokens)
 
 
 def sentence_of_tokens(line: str) -> Sentence:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_tagged
-from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
+from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens, words_and_tags
 from kcrf.metrics import tagged_word_scores
 from kcrf.tasks.errors import check_same_texts
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
@@ -61,16 +61,11 @@ class WordsWithClasses(Task):
 
     def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         check_same_texts("sentence", *([sentence.text for sentence in part] for part in (gold, predicted)))
-        return tagged_word_scores(list(map(_pairs, gold)), list(map(_pairs, predicted)), words)
+        return tagged_word_scores(list(map(words_and_tags, gold)), list(map(words_and_tags, predicted)), words)
 
     def describe(self, config: Any) -> tuple[str, str]:
         tags, head = super().describe(config)
         return f", {len(config.data.types)} classes{tags}", head
-
-
-def _pairs(sentence: Sentence) -> list[tuple[str, str]]:
-    """The words of a sentence with their classes."""
-    return list(zip(words_of(sentence), tags_of_tokens(sentence), strict=True))
 
 
 def _sentence(pairs: Sequence[Any]) -> Sentence:
@@ -90,5 +85,5 @@ def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
 
 def _without_spaces(sentence: Sentence) -> Sentence:
     """The sentence without white space between and inside its words."""
-    pairs = [("".join(word.split()), tag) for word, tag in _pairs(sentence)]
+    pairs = [("".join(word.split()), tag) for word, tag in words_and_tags(sentence)]
     return _sentence([(word, tag) for word, tag in pairs if word])

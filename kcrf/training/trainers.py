@@ -112,7 +112,7 @@ def _training_words(tagger: Any, sources: Sources, parts: Parts, name: str) -> A
         is_held_out = files is not None and (standard not in files if standard else not files)
         sentences = [*parts["train"], *(parts["valid"] if is_held_out and name != "valid" else ())]
         chosen = sentences if standard is None else _of_standard(sentences, standard)
-        return {sentence.text[start:end] for sentence in chosen for start, end, *_ in sentence.spans}
+        return {word for sentence in chosen for word in sentence.texts_of(sentence.spans)}
 
     return {one: words(one) for one in tagger.taggers} if isinstance(tagger, StandardsTagger) else words()
 
