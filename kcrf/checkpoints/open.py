@@ -126,6 +126,4 @@ def _find_in_folder(folder: Path) -> tuple[str, Path]:
             if files:
                 return kind, files[0].with_suffix("") if kind == "tensorflow" else files[0]
     names = ", ".join(sorted(file.name for file in folder.iterdir())[:10])
-    raise FileNotFoundError(
-        f"{folder}: no checkpoint in this folder, expected *.safetensors, *.index or *.bin: {names}"
-    )
+    raise FileNotFoundError(f"{folder}: no checkpoint in this folder, expected *.safetensors, *.index, *.bin: {names}")

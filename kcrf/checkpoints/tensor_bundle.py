@@ -146,9 +146,7 @@ def _check_entries(entries: Mapping[str, RawArray]) -> None:
                 f"2**63 - 1 bytes. Received: {len(shape)} dimensions, shape={shape[:4]}{'...' * (len(shape) > 4)}"
             )
         if min(shape, default=0) < 0 or prod(shape) * itemsize != entry.nbytes:
-            raise ValueError(
-                f"{entry.file}: {name!r} has {entry.nbytes} bytes, expected {entry.dtype} of shape {shape}"
-            )
+            raise ValueError(f"{entry.file}: {name!r} has {entry.nbytes} bytes, not {entry.dtype} of shape {shape}")
         end, size = entry.offset + entry.nbytes, sizes.get(entry.file)
         if entry.offset < 0 or (size is not None and end > size):
             raise ValueError(

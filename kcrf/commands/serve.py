@@ -79,9 +79,7 @@ def _named_runs(arguments: Iterable[str]) -> dict[str, str]:
         if not is_named:
             name, folder = Path(argument).resolve().name.removesuffix(".onnx"), argument
         if not _NAME.fullmatch(name):
-            raise ValueError(
-                f"A name needs 1 to 64 letters, digits, `_`, `.` or `-`, as in NAME=RUN. Received: {name!r}"
-            )
+            raise ValueError(f"A name needs 1 to 64 letters, digits, `_`, `.` or `-`, as NAME=RUN. Received: {name!r}")
         if name in runs:
             raise ValueError(f"Each model needs its own name, as in NAME=RUN. Received: {name!r} twice")
         runs[name] = folder

@@ -48,7 +48,7 @@ def _read_ontonotes(source: Source, found: tuple[Columns, int]) -> list[Item]:
     return items
 
 
-_TYPE, _MOST_TYPES = re.compile(r"[A-Za-z][\w./-]*"), 100
+_TYPE, _TAG, _MOST_TYPES = re.compile(r"[A-Za-z][\w./-]*"), re.compile("[BIESMLU][-_:/.].*"), 100
 
 
 def _types_alone(source: Source) -> Columns | None:
@@ -62,7 +62,7 @@ def _types_alone(source: Source) -> Columns | None:
     columns = split_columns(source.path, source.lines)
     tags = [cells[-1] for cells in columns.rows]
     types = {*tags} - {"O"}
-    are_types = all(_TYPE.fullmatch(tag) and not ENTITY_TAG.fullmatch(tag) for tag in types)
+    are_types = all(_TYPE.fullmatch(tag) and not _TAG.fullmatch(tag) for tag in types) and not types <= {*"BIESMLU"}
     is_table = columns.width == columns.token + 2 and all(len(cells) == columns.width for cells in columns.rows)
     are_few = 0 < len(types) <= _MOST_TYPES and tags.count("O") * 2 >= len(tags)
     return columns if is_table and are_types and are_few else None

@@ -108,7 +108,7 @@ def _read_rows(path: Any, lines: Sequence[str], column: int, repair: bool) -> li
     check_are_tokens(path, columns)
     if isinstance(column, str) or column not in range(-width, width) or column % width in (0, token):
         raise ValueError(
-            f"{path}: `column` must name one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
+            f"{path}: `column` must be one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
         )
     sentences: list[Rows] = [[] for _ in columns.sentences]
     for read, sentence in zip(sentences, columns.sentences, strict=True):

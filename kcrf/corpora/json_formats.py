@@ -55,9 +55,8 @@ def _parsed(source: Source, parse: Callable[..., Any], name: str, form: str) -> 
         items += parsed if isinstance(parsed, list) else [] if parsed is None else [parsed]
         skipped += parsed is None
     if not items:
-        raise ValueError(
-            f"{source.path}: needs texts that are labeled. Received: {skipped:,} texts of {name} without labels"
-        )
+        received = f"{skipped:,} texts of {name} without labels"
+        raise ValueError(f"{source.path}: needs texts that are labeled. Received: {received}")
     note(source.path, f"skipped {skipped:,} texts that are not labeled, or that the annotator rejected", skipped)
     return items
 
@@ -159,7 +158,7 @@ def of_json_min(number: int, item: Object) -> Annotated:
 
 _TEXTS = ("text", "sentence")
 _TOKENS = ("tokens", "words", "token", "word", "chars", *_TEXTS)
-_TAGS = {
+TAGS = {
     "ner": ("ner_tags", "ner", "entity_tags", "bio_tags", "labels", "label", "tags", "tag"),
     "pos": ("pos_tags", "upos", "pos", "xpos", "tags", "tag", "labels", "label", "ner_tags", "ner"),
 }
@@ -168,7 +167,7 @@ _NAMES = ("names", "label_names", "label_list", "id2label")
 
 def _tokens_and_tags(item: Object, task: str) -> tuple[Any, str | None]:
     """The tokens of an object, and the name of the member with their tags; None for what it lacks."""
-    tags = next((name for name in _TAGS.get(task, ()) if isinstance(item.get(name), list)), None)
+    tags = next((name for name in TAGS.get(task, ()) if isinstance(item.get(name), list)), None)
     tokens = next((item[name] for name in _TOKENS if isinstance(item.get(name), list)), None)
     if tokens is None and tags is not None and _are_tags(item[tags]):  # of the characters or the words of a text
         text = next((item[name] for name in _TEXTS if isinstance(item.get(name), str)), "")

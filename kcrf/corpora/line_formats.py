@@ -13,7 +13,7 @@ from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
 from kcrf.corpora.tables import separator_of, table_cells
-from kcrf.corpora.word_classes import class_sign
+from kcrf.corpora.word_classes import class_sign, words_in
 from kcrf.tags.scheme import ENTITY_TAG
 
 LINE_FORMATS: list[Format] = []  # the first one that recognizes a file reads it
@@ -140,6 +140,8 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
         return []
     if len(rows) > 1 and not ENTITY_TAG.fullmatch(rows[0][1][-1]):
         rows = rows[1:]  # the names of the columns
+    if len(rows) > 1 and all(x[0].isdecimal() and int(x[0]) == int(rows[0][1][0]) + i for i, (_, x) in enumerate(rows)):
+        rows = [(number, cells[1:]) for number, cells in rows]  # without the numbers of the rows, as of pandas
     are_tags = all(len(cells) >= 2 and ENTITY_TAG.fullmatch(cells[-1]) for _, cells in rows)
     return rows if are_tags and any(cells[-1] != "O" for _, cells in rows) else []
 
@@ -303,7 +305,7 @@ def _pairs_of_words(source: Source) -> _Pairs:
     first = source.first_line.split()
     if "\t" in source.first_line or class_sign(first)[1] < len(first):
         return []
-    lines = [(number, line.split()) for number, line in enumerate(source.lines, 1) if line.strip()]
+    lines = [(number, words) for number, words in enumerate(words_in(source.lines), 1) if words]
     words = [word for _, line in lines for word in line]
     sign, count = class_sign(words)
     if sign is None or sign in "(（" or count < len(words):

@@ -50,6 +50,9 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         raise _refusal(path, "what looks like entities, which --task ner and `kcrf.corpora.read_entities` read")
     if len(sentences) > 1 and all(len(words) == 2 and {*words[1]} <= {*"BMESIO"} for words in sentences):
         raise _refusal(path, "what looks like characters and their tags")
+    halves = [re.split("[\t,|]", line, maxsplit=1) for line in lines if line.strip()]
+    if 2 * sum(len(x) == 2 and len({"".join(half.split()) for half in x}) == 1 for x in halves) > len(halves):
+        raise _refusal(path, "what looks like texts beside their words")
     _check_not_labels(path, [line.split("\t") for line in lines if line.strip()], not all(split[:-1]))
     _check_not_columns(path, lines)
     if strip_tags:

@@ -12,7 +12,7 @@ from kcrf.corpora.formats import Annotated, Tagged
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.recognize import read_items, tokens_of
 from kcrf.corpora.sentences import UNKNOWN, Sentence
-from kcrf.corpora.word_classes import check_word_classes, class_sign, without_identifiers, without_markup
+from kcrf.corpora.word_classes import check_word_classes, class_sign, without_identifiers, without_markup, words_in
 from kcrf.files import json_line
 
 CONLLU_COLUMNS = {"UPOS": 3, "XPOS": 4}
@@ -181,7 +181,7 @@ def _sign(words: Sequence[str]) -> str | None:
 
 def _word_rows(path: object, lines: Sequence[str], sign: str) -> list[Tagged]:
     rows: list[Tagged] = []
-    for number, words in enumerate(without_identifiers(path, list(map(str.split, lines))), 1):
+    for number, words in enumerate(without_identifiers(path, words_in(lines)), 1):
         pairs = []
         for word in words:
             pair = _word_and_class(word, sign)

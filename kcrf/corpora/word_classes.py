@@ -27,7 +27,18 @@ def class_sign(words: Sequence[str]) -> tuple[str | None, int]:
     """The sign between words and their classes, and how many of the words have one; `(None, 0)` if most have none."""
     signs = Counter(match["sign"] or match["bracket"] for match in map(_WORD_WITH_CLASS.fullmatch, words) if match)
     sign, count = signs.most_common(1)[0] if signs else (None, 0)
+    while sign and all(word.rpartition(sign)[0].endswith(sign[0]) for word in words):
+        sign += sign[0]  # as in Kim###B-PER
     return (sign, count) if count and count >= _MOST_WORDS * len(words) else (None, 0)
+
+
+def words_in(lines: Sequence[str]) -> list[list[str]]:
+    """The words of each line, or of stretches of lines, at their first, if no line has two words."""
+    words = [line.split() for line in lines]
+    for place in range(len(words) - 1, 0, -1) if max(map(len, words), default=0) == 1 else ():
+        if words[place] and words[place - 1]:
+            words[place - 1], words[place] = words[place - 1] + words[place], []
+    return words
 
 
 def without_class(word: str) -> str:

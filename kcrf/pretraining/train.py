@@ -179,9 +179,7 @@ def _check_bert(settings: Any, reader: PieceReader) -> None:
     if reader.config.get("model_type") == "electra":
         raise ValueError(f"{settings.bert}: needs a model that predicts hidden tokens. Received: an ELECTRA")
     if "[MASK]" not in reader.vocabulary:
-        raise ValueError(
-            f"{settings.bert}: needs [MASK] in its vocabulary. Received: {len(reader.vocabulary)} other tokens"
-        )
+        raise ValueError(f"{settings.bert}: needs [MASK] in its vocabulary. Received: {len(reader.vocabulary)} others")
     positions = reader.config.get("max_position_embeddings", settings.length)
     if settings.length > positions:
         raise SettingError("length", f"must be at most {positions}, the positions of {settings.bert}", settings.length)

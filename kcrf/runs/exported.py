@@ -117,9 +117,7 @@ class ExportedFile(_FileOfTexts):
         except (TypeError, ValueError):  # rows have different lengths or contain no numbers
             transitions = np.zeros(0)
         if transitions.shape != (size, size):
-            raise ValueError(
-                f"{self.file('transitions')}: needs a matrix of {size} x {size}. Received: {str(rows)[:80]}"
-            )
+            raise ValueError(f"{self.file('transitions')}: needs a matrix of {size} x {size}. Received: {rows!s:.80}")
         return transitions
 
 

@@ -272,9 +272,7 @@ def words_to_tags(words: Iterable[str]) -> list[int]:
     [0, 1, 3, 1, 2, 3]
     """
     if isinstance(words, str):
-        raise ValueError(
-            f"`words_to_tags` needs a list of words. Received: a string, {words[:40]!r}; use words.split()"
-        )
+        raise ValueError(f"`words_to_tags` needs a list of words. Received: {words[:40]!r}; use words.split()")
     words = list(words)
     wrong = next((word for word in words if not isinstance(word, str) or not word), None)
     if wrong is not None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from kcrf.corpora import Sentence, read_entities, sentence_line
 from kcrf.corpora.conll import conll_lines
-from kcrf.corpora.lines import WITHOUT_SPACES
 from kcrf.corpora.offsets import trimmed_span
 from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
@@ -66,19 +65,21 @@ class Entities(Task):
         return entity_scores([sentence.spans for sentence in gold], scored)
 
 
-_EARLY = re.compile(rf"[^\W{WITHOUT_SPACES}]{{2}}(?!\w)")  # from the last character of an entity to the end of a word
-_ENOUGH_RECUR, _MANY_LETTERS = 10, 20  # entities that recur; different letters that follow them
+_IN_WORD = re.compile("[A-Za-zÀ-ɏͰ-ԯ]{2}")  # of scripts in which few entities have letters before or after them
+_ENOUGH_CUT, _ENOUGH_RECUR, _MANY_LETTERS = 5, 10, 20  # entities that recur; different letters that follow them
 
 
 def check_ends(sentences: Sequence[Sentence]) -> None:
-    """Refuses entities most of which end just before the last letter of a word: the end is the position after it. In
-    text without words, a note says if the same letter follows most entities that recur, as 海 follows 上."""
+    """Refuses entities most of which begin or end within words: as where the last character is taken for the end, or
+    bytes are counted. A note says if the same letter follows most entities that recur, as 海 follows 上."""
     places = [(sentence.text, start, end) for sentence in sentences for start, end, _ in sentence.spans]
-    early = [text[start:end] for text, start, end in places if _EARLY.match(text, end - 1)]
     rule = "the end of an entity is the position after its last character"
-    if len(early) > max(1, len(places) / 2):
-        received = f"{early[0]!r}, which ends before the last letter of a word, and so {len(early)} of {len(places)}"
-        raise ValueError(f"`train` needs whole entities: {rule}. Received: {received}")
+    for least, group in ((2, places), (_ENOUGH_CUT, [place for place in places if not place[0][: place[2]].isascii()])):
+        cut = [p for p in group if _IN_WORD.match(p[0], p[2] - 1) or p[1] and _IN_WORD.match(p[0], p[1] - 1)]
+        if len(cut) >= max(least, len(group) / 2):
+            (text, start, end), among = cut[0], " after characters that are not ASCII" * (group is not places)
+            received = f"{text[start:end]!r} in {text[:60]!r}, and so {len(cut)} of {len(group)} entities{among}"
+            raise ValueError(f"`train` needs entities of whole words: {rule}. Received: {received}")
     follows: dict[str, list[str]] = {}
     for text, start, end in places:
         follows.setdefault(text[start:end], []).append(text[end : end + 1])

@@ -8,12 +8,16 @@ from typing import Any
 
 from kcrf.corpora import Sentence
 from kcrf.corpora.conll import sentences_of_tags
+from kcrf.corpora.formats import span
+from kcrf.corpora.json_formats import TAGS
+from kcrf.corpora.sentences import UNKNOWN
+from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES, usual_columns
 from kcrf.corpora.word_classes import are_word_tags, words_by_tags
 from kcrf.tags.scheme import ENTITY_TAG
 
 _TOKENS = ("tokens", "words", "token", "word", "Word")
-_TAGS = ("ner_tags", "pos_tags", "upos", "tags", "labels", "tag", "label", "Tag")
-_SPANS, _TEXTS_B = ("entities", "spans"), ("text_b", "text_pair", "sentence2")
+_TAGS = {"ner": (*TAGS["ner"], "Tag"), "cws": ("tags", "labels")}
+_TAGS_OF_WORDS, _SPANS = ("POS", *TAGS["pos"], "Tag"), ("entities", "spans")
 _SENTENCE = ("sentence_id", "sent_id", "sentence", "Sentence #")
 
 
@@ -26,7 +30,7 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
     if isinstance(part, Mapping):
         raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
     _check_rows(task, name, part)
-    rows = _rows(part)
+    rows = _rows(task, part)
     is_pair = [isinstance(row, (list, tuple)) and len(row) == 2 for row in rows]
     if task == "cws" and rows and all(is_pair) and all(are_word_tags(tags) for _, tags in rows):
         return [words_by_tags(f"`{name}`, item {number}", *row) for number, row in enumerate(rows, 1)]
@@ -50,11 +54,11 @@ def _check_rows(task: str, name: str, part: Any) -> None:
     raise ValueError(f"`{name}` must be a list of {form}, as {advice} is. Received: {received}")
 
 
-def _rows(part: Any) -> list[Any]:
+def _rows(task: str, part: Any) -> list[Any]:
     """The rows of a table as dicts, with the names of numbered classes; other items as they are."""
     if hasattr(part, "columns") and hasattr(part, "to_dict"):  # of pandas
         rows = part.to_dict("records")
-        return _joined_tokens(rows) if rows and isinstance(_first(rows[0], _TOKENS), str) else rows
+        return _joined_tokens(task, rows) if rows and isinstance(_first(rows[0], _TOKENS), str) else rows
     features = getattr(part, "features", None) or {}  # of Hugging Face: a `ClassLabel`, or a list of them
     kinds = {key: getattr(feature, "feature", None) or feature for key, feature in features.items()}
     names = {key: getattr(kind, "names", None) for key, kind in kinds.items()}
@@ -66,11 +70,13 @@ def _with_names(row: Mapping[str, Any], names: Mapping[str, list[str] | None]) -
     for key, classes in names.items():
         if classes and key in row:
             value = row[key]
-            named[key] = classes[value] if isinstance(value, int) else [classes[number] for number in value]
+            is_one = hasattr(value, "__index__") and not getattr(value, "ndim", 0)
+            found = [classes[number] if number >= 0 else UNKNOWN[0] for number in ([value] if is_one else value)]
+            named[key] = None if is_one and value < 0 else found[0] if is_one else found
     return named
 
 
-def _joined_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _joined_tokens(task: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each sentence, of rows for each token. An empty cell continues the sentence above it."""
     sentence, key = None, next((name for name in _SENTENCE if name in rows[0]), None)
     if key is None:
@@ -82,7 +88,10 @@ def _joined_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     groups = [[row for _, row in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
     if len({name for name, _ in numbered}) < len(groups):
         raise ValueError(f"the rows of each sentence must follow each other. Received: {key} in another order")
-    return [{"tokens": [_first(r, _TOKENS) for r in g], "tags": [_first(r, _TAGS) for r in g]} for g in groups]
+    return [
+        {"tokens": [_first(r, _TOKENS) for r in g], "tags": [_first(r, _TAGS.get(task, _TAGS_OF_WORDS)) for r in g]}
+        for g in groups
+    ]
 
 
 def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
@@ -94,10 +103,12 @@ def _item(task: str, source: str, item: Any) -> Any:
     """An item in the form of its task. Items with entities may also be `(words, tags)`."""
     if not isinstance(item, Mapping):
         return _tuple(task, source, item)
-    tokens, tags, text = _first(item, _TOKENS), _first(item, _TAGS), item.get("text")
-    if task == "classify" and text is not None and tags is not None:
-        text_b = _first(item, _TEXTS_B)
-        return (text, tags) if text_b is None else (text, text_b, tags)
+    tokens, tags, text = _first(item, _TOKENS), _first(item, _TAGS.get(task, _TAGS_OF_WORDS)), item.get("text")
+    if task == "classify":
+        names = [name for name in map(str, item) if item.get(name) is not None or name.lower() not in TEXT_B_NAMES]
+        places = usual_columns(names, (TEXT_NAMES, TEXT_B_NAMES, (*LABEL_NAMES, "labels", "tag")))
+        if places[0] is not None and places[2] is not None:
+            return tuple(item[names[place]] for place in places if place is not None)
     if task == "cws" and tokens is not None:
         return words_by_tags(source, tokens, tags) if are_word_tags(tags) else list(tokens)
     if task == "ner" and text is not None and (spans := _first(item, _SPANS)) is not None:
@@ -123,8 +134,8 @@ def _tuple(task: str, source: str, item: Any) -> Any:
     if task == "ner" and isinstance(first, str):
         members = ("start", "end", "label")
         try:
-            spans = [[span[name] for name in members] if isinstance(span, Mapping) else span for span in second]
-            return Sentence(first, sorted((index(start), index(end), label) for start, end, label in spans))
+            spans = [[each[name] for name in members] if isinstance(each, Mapping) else each for each in second]
+            return Sentence(first, sorted(span(index(start), index(end), label)[:3] for start, end, label in spans))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{source}: needs spans (start, end, label). Received: {second!r:.80} ({error})") from None
     if isinstance(first, str) or len(first) == 2 and isinstance(first, tuple):  # two words, or two (token, tag)

@@ -431,7 +431,7 @@ def test_a_file_without_a_sentence_is_refused(tmp_path, text):
 
 @pytest.mark.parametrize("column", [0, -2, 2, -3])
 def test_a_column_without_tags_is_refused(tmp_path, column):
-    with pytest.raises(ValueError, match=f"`column` must name one of 2 columns, not the first. Received: {column}"):
+    with pytest.raises(ValueError, match=f"`column` must be one of 2 columns, not the first. Received: {column}"):
         conll(tmp_path, "a O\n", column=column)
 
 

@@ -37,6 +37,10 @@ ENTITIES = {  # each has the text Kim slept with one person
     "BioC": json.dumps({"source": "x", "documents": [{"id": "1", **KIM_IN_BIOC}]}),
     "documents of BioC": json.dumps(KIM_IN_BIOC),
     "tags before tokens": "B-PER Kim\nO slept\n",
+    "signs between a token and its tag": "Kim###B-PER slept###O\n",
+    "a token on a line": "Kim/B-PER\nslept/O\n",
+    "pandas with its index": ",sentence_id,words,labels\n0,0,Kim,B-PER\n1,0,slept,O\n",
+    "numbers of tokens": "1,Kim,B-PER\n2,slept,O\n",
     "a name of the sentence": "s1 Kim NNP B-PER\ns1 slept VBD O\n",
     "a name of the sentence, commas": "doc,Kim,B-PER\ndoc,slept,O\n",
     "HTML": "<!DOCTYPE html><html><body>\n<p><PER>Kim</PER> <b><i>slept</i></b></p>\n</body></html>\n",
@@ -107,6 +111,27 @@ def test_words_of_characters_with_tags(name, tmp_path):
     for text in ("今天好 BES\n天气 BE\n", "今天好\tBES\n天气\tBE\n"):
         with pytest.raises(ValueError, match="what looks like characters and their tags"):
             read_segmented(write(tmp_path, text))
+
+
+@pytest.mark.parametrize("tag", ["B-", "B_PER", "B", "B.PER"])
+def test_tags_are_no_types(tag, tmp_path):
+    with pytest.raises(ValueError, match=rf":1: needs O or a tag like B-PER, .* Received: '{tag}'"):
+        read_entities(write(tmp_path, f"Kim {tag}\nslept O\n"))
+
+
+def test_a_word_on_a_line_and_two_signs_before_its_class(tmp_path):
+    for text in ("Kim/NNP\nslept/VBD\n\nNo/DT\n", "Kim//NNP slept//VBD\nNo//DT\n"):
+        first, second = read_tagged(write(tmp_path, text))
+        assert (first.text, second.text) == (KIM, "No") and first.spans == [(0, 3, "NNP"), (4, 9, "VBD")]
+    (slash,) = read_tagged(write(tmp_path, "Kim/NNP //SYM\n"))
+    assert slash.text == "Kim /"
+
+
+@pytest.mark.parametrize("sign", ["\t", ",", "|"])
+def test_texts_beside_their_words_are_refused(sign, tmp_path):
+    for line in (f"今天天气{sign}今天 天气", f"今天 天气{sign}今天天气"):
+        with pytest.raises(ValueError, match="what looks like texts beside their words"):
+            read_segmented(write(tmp_path, f"{line}\n好{sign}好\n"))
 
 
 def test_characters_in_json_are_no_words(tmp_path):

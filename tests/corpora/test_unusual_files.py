@@ -216,7 +216,7 @@ def test_a_first_column_of_numbers_is_no_token(tmp_path):
     assert sentences[0].spans == [(0, 3, "PER"), (13, 18, "LOC")]
     assert [s.text for s in read_conll_tokens(text.splitlines())] == ["Kim lives in Leeds", "15 people"]
     assert [s.text for s in read_conll_tokens(["1 Kim", "2 slept", "", "1 Yes"])] == ["Kim slept", "Yes"]
-    with pytest.raises(ValueError, match="must name one of 4 columns, not the second. Received: 1"):
+    with pytest.raises(ValueError, match="must be one of 4 columns, not the second. Received: 1"):
         read_conll(write(tmp_path, text), column=1)
 
 

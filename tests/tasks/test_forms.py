@@ -57,10 +57,10 @@ def test_entities_in_every_form(part):
 
 
 def test_tables_of_sentences_and_of_tokens():
-    for frame in frames():
+    for frame, classes in zip(frames(), (TAGS, "xxxx")):
         (sentence,) = items_of("ner", "train", frame)
         assert (sentence.text, sentence.spans) == ("Kim Lee saw Rome", SPANS)
-        assert items_of("pos", "train", frame) == [list(zip(WORDS, TAGS, strict=True))]
+        assert items_of("pos", "train", frame) == [list(zip(WORDS, classes, strict=True))]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,61 @@ def test_texts_in_one_list_and_labels_in_another_are_refused(task, part, item, a
     with pytest.raises(ValueError, match=rf"must be a list of .*, as {re.escape(advice)} is. Received: a tuple"):
         items_of(task, "train", part)
     assert items_of(task, "train", eval(advice, {"train": part}))[0] == item
+
+
+NUMBERED = {"tokens": WORDS, "ner_tags": NUMBERS, "pos_tags": [0, 0, 1, 0]}
+
+
+def datasets_of(rows, **names):
+    part = Dataset(rows, NAMES)
+    part.features = {key: SimpleNamespace(feature=SimpleNamespace(names=each)) for key, each in names.items()}
+    return part
+
+
+def test_words_get_their_classes_and_not_their_entities():
+    """conll2003 has both, and so has Kaggle's table."""
+    part = datasets_of([NUMBERED], ner_tags=NAMES, pos_tags=["NNP", "VBD"])
+    pairs = list(zip(WORDS, ["NNP", "NNP", "VBD", "NNP"]))
+    assert items_of("pos", "train", part) == [pairs]
+    assert items_of("ner", "train", part)[0].spans == SPANS
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"Sentence #": 1, "Word": WORDS, "POS": [pos for _, pos in pairs], "Tag": TAGS})
+    assert items_of("pos", "train", frame) == [pairs]
+    assert items_of("ner", "train", frame)[0].spans == SPANS
+
+
+def test_numbers_of_classes_in_every_form():
+    label = SimpleNamespace(names=["neg", "pos"])
+    for number in (1, np.int64(1), np.array(1)):
+        part = datasets_of([{"text": "a", "label": number}])
+        part.features = {"label": label}
+        assert items_of("classify", "train", part) == [("a", "pos")]
+    part = datasets_of([{"text": "a", "label": -1}, {"text": "b", "label": 1}])  # a test set of GLUE
+    part.features = {"label": label}
+    with pytest.raises(ValueError, match="`train`, text 1: `label` must be text"):
+        task_of("classify").check("train", part)
+    part = datasets_of([{"tokens": WORDS, "ner_tags": np.array([1, 2, 0, -100])}], ner_tags=NAMES)
+    (sentence,) = items_of("ner", "train", part)
+    assert (sentence.spans, sentence.unknown) == (SPANS[:1], [(12, 16)])
+
+
+@pytest.mark.parametrize(
+    ("row", "item"),
+    [
+        ({"review": "a", "sentiment": "x"}, ("a", "x")),
+        ({"sentence1": "a", "sentence2": "b", "label": 1, "idx": 0}, ("a", "b", 1)),
+        ({"premise": "a", "hypothesis": "b", "label": "x"}, ("a", "b", "x")),
+        ({"text": "a", "text_b": None, "label": "x"}, ("a", "x")),
+    ],
+)
+def test_columns_of_texts_have_the_names_that_files_may_have(row, item):
+    assert items_of("classify", "train", [row]) == [item]
+
+
+@pytest.mark.parametrize("label", ["", None, 5, "a\nb"])
+def test_types_of_entities_are_text(label):
+    with pytest.raises(ValueError, match="item 1: needs spans .*a label must be text that can be printed"):
+        items_of("ner", "train", [("Kim saw", [(0, 3, label)])])
 
 
 @pytest.mark.parametrize("pair", [("今天好", "BE"), (["今天", "好"], ["BE", "S"])])
@@ -179,11 +234,17 @@ def facts_of(spans, text, units=None):
 
 
 def test_ends_within_words_are_refused():
-    with pytest.raises(ValueError, match="the end of an entity is the position after .* Received: 'Ki', .* 4 of 4"):
+    with pytest.raises(
+        ValueError, match="the end of an entity is the position after .* 'Ki' in 'Kim saw Lee', .* 4 of 4"
+    ):
         facts_of([(0, 2, "PER"), (8, 10, "PER")], "Kim saw Lee")
+    for text in ("é Kim saw Lee", "Ж Kim saw Lee"):  # offsets in bytes
+        with pytest.raises(ValueError, match="needs entities of whole words"):
+            facts_of([(3, 6, "PER"), (11, 13, "PER")], text)
     facts_of([(0, 3, "PER"), (8, 11, "PER")], "Kim saw Lee")
-    facts_of([(0, 3, "STEM")], "walking")
     facts_of([(0, 2, "PER")], "李雷在")
+    facts_of([(0, 2, "LOC")], "서울은 크다")  # a particle follows
+    facts_of([(0, 1, "NUMBER"), (1, 3, "UNIT")], "5km away")
     assert facts_of([(0, 2, "PER")], "Kim saw Lee", "characters").units == "characters"
 
 

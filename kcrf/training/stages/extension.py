@@ -63,9 +63,7 @@ class Extension(Stage):
         unknown = sum(end - start for sentence in train for start, end in sentence.unknown)
         if unknown:
             possible = ", ".join(label for label in types if label not in marked)
-            print_note(
-                f"train: {unknown:,} characters have unknown tags, taken as O or one of: {possible or 'no type'}"
-            )
+            print_note(f"train: {unknown:,} characters have unknown tags, taken as O or one of: {possible or 'none'}")
         return replace(user, types=types)
 
     def _marked(self, data: RunData) -> tuple[str, ...]:
