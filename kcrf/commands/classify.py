@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from kcrf.commands.model_input import add_input_options, checked_input, text_and_partner
-from kcrf.commands.parsers import CommandParser, declare, fields_argument
+from kcrf.commands.parsers import CommandParser, fields_argument
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
 
-_EPILOG = """examples:
+EPILOG = """examples:
   echo 房间很干净 | kcrf classify --model runs/reviews
   kcrf classify --model runs/rte --input table --fields sentence1,sentence2 test.tsv > found.jsonl"""
-_OPTIONS = """
+OPTIONS = """
 --input {text,table,json}:text  The input. text: one text per line; for a run that was trained on pairs, two texts with
                                 a tab between them. table: columns between tabs or commas. json: one object per line,
                                 with the members text and, for pairs, text_b. [%(default)s]
@@ -22,8 +22,6 @@ _OPTIONS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS)
     add_input_options(parser, "Texts")
 
 

@@ -2,9 +2,7 @@
 
 from argparse import Namespace
 
-from kcrf.commands.parsers import CommandParser
-
-_EPILOG = """The script works in bash and zsh. To complete from now on, add this line to ~/.bashrc or ~/.zshrc:
+EPILOG = """The script works in bash and zsh. To complete from now on, add this line to ~/.bashrc or ~/.zshrc:
   eval "$(kcrf completion)\""""
 _SCRIPT = """\
 if [ -n "$ZSH_VERSION" ]; then autoload -U +X compinit && compinit; autoload -U +X bashcompinit && bashcompinit; fi
@@ -18,10 +16,6 @@ _kcrf() {{
   COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
 }}
 complete -o default -F _kcrf kcrf"""
-
-
-def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
 
 
 def run(options: Namespace) -> None:

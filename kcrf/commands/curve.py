@@ -9,14 +9,14 @@ from kcrf.commands.quiet import quiet_import
 from kcrf.commands.train import read_part, with_scheme_of_file
 
 _COMMON = frozenset("--train --task --goal --encoder --out --overwrite --seed".split())
-_EPILOG = """FILE is training data, as `kcrf train` reads it. Models are trained on growing parts of it, three times,
+EPILOG = """FILE is training data, as `kcrf train` reads it. Models are trained on growing parts of it, three times,
 and scored on the rest. They are linear models without augmented copies, which take seconds, unless --encoder or
 --bert names others. All settings of `kcrf train` are options: `kcrf curve --help all` lists them.
 
 examples:
   kcrf curve --task ner --train labeled.jsonl
   kcrf curve --task ner --train labeled.jsonl --goal 0.9 --out curve.png"""
-_OPTIONS = """
+OPTIONS = """
 --train FILE!  The labeled sentences.
 --goal X       The score to reach. [the next round one]
 --out FILE     A picture to write: .png, .svg or .pdf. [none]
@@ -27,8 +27,8 @@ def add_options(parser: CommandParser) -> None:
     from kcrf.commands.training_options import add_settings
     from kcrf.runs.settings import FIELDS, RULES
 
-    parser.common, parser.epilog = _COMMON, _EPILOG
-    declare(parser, _OPTIONS + OVERWRITE)
+    parser.common = _COMMON
+    declare(parser, OVERWRITE)
     add_settings(parser, FIELDS, RULES)
     add_reading_options(parser)
 

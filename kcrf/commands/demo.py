@@ -2,24 +2,18 @@
 
 from argparse import Namespace
 
-from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quiet_import
 
-_EPILOG = """\
+EPILOG = """\
 The three word segmenters differ only in the head. x1 and x100 are the learning-rate multipliers of the CRF.
 Training takes a few minutes. The last lines show held-out sentences with the wrong words marked.
 
 example:
   kcrf demo --text 今天天气真好"""
-_OPTIONS = """
+OPTIONS = """
 --out OUT:runs/demo  Folder for the three runs and a heat map. [%(default)s]
 --text TEXT*         A text to segment at the end; may be repeated. [none]
 """
-
-
-def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS)
 
 
 def run(options: Namespace) -> None:

@@ -10,20 +10,19 @@ from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Progress
 from kcrf.commands.suggest import function_of_line
 
-_EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. Scores are
+EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. Scores are
 expected from the model's own probabilities. The interval contains the real score in 95 of 100 cases if the
 texts are like the training data; notes say how they are unlike it.
 
 example:
   kcrf estimate --model runs/people unlabeled.txt"""
-_OPTIONS = """
+OPTIONS = """
 --json        Print a JSON object instead of a table. [no]
 """
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS + STANDARD)
+    declare(parser, STANDARD)
     add_model_options(parser)
     parser.set_defaults(out=None)
 

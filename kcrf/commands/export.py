@@ -4,11 +4,11 @@ import os
 from argparse import Namespace
 from importlib import import_module
 
-from kcrf.commands.parsers import OVERWRITE, CommandParser, check_out, declare
+from kcrf.commands.parsers import OVERWRITE, check_out
 from kcrf.commands.quiet import quiet_import
 from kcrf.extras import needs_extra
 
-_EPILOG = """The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`
+EPILOG = """The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`
 and kcrf.taggers accept an ONNX file instead of the run folder, and then need only onnxruntime. To write the
 file, TensorFlow must be installed, whichever backend trained the model.
 
@@ -19,7 +19,7 @@ examples:
   kcrf export runs/mine --out mine.onnx
   kcrf export runs/mine --out small.onnx --int8
   kcrf export runs/linear --out words.html"""
-_OPTIONS = f"""
+OPTIONS = f"""
 RUN_DIR          A folder that `kcrf train` wrote, or a linear model, a .npz file.
 --format FORMAT:onnx  onnx: a file for onnxruntime. saved_model: a folder for TensorFlow and TensorFlow Serving.
                  [%(default)s]
@@ -29,11 +29,6 @@ RUN_DIR          A folder that `kcrf train` wrote, or a linear model, a .npz fil
 --int8           Quantize matrices and embeddings to 8-bit integers. The file has a quarter of the size and runs faster;
                  its scores differ slightly. [no]
 """
-
-
-def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS)
 
 
 def run(options: Namespace) -> None:

@@ -2,12 +2,10 @@
 
 from argparse import Namespace
 
-from kcrf.commands.parsers import CommandParser, declare, print_scores
+from kcrf.commands.parsers import print_scores
 
-
-def add_options(parser: CommandParser) -> None:
-    parser.epilog = "example:\n  kcrf info runs/people"
-    declare(parser, "RUN_DIR  A folder that `kcrf train` wrote, or an exported model.")
+EPILOG = "example:\n  kcrf info runs/people"
+OPTIONS = "RUN_DIR  A folder that `kcrf train` wrote, or an exported model."
 
 
 def run(options: Namespace) -> None:

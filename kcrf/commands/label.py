@@ -3,9 +3,9 @@
 import sys
 from argparse import Namespace
 
-from kcrf.commands.parsers import OVERWRITE, CommandParser, check_out, declare
+from kcrf.commands.parsers import OVERWRITE, check_out
 
-_EPILOG = """The output has one JSON object per line, which `kcrf train --task ner` reads. At each position the longest
+EPILOG = """The output has one JSON object per line, which `kcrf train --task ner` reads. At each position the longest
 name is marked. Text outside of names has unknown tags, because the dictionary may lack entities: add
 sentences whose entities are all marked, or the model finds entities everywhere.
 
@@ -13,7 +13,7 @@ example:
   kcrf label --dictionary names.tsv text.txt --out labeled.jsonl
   cat gold.jsonl labeled.jsonl > train.jsonl
   kcrf train --task ner --train train.jsonl --valid dev.jsonl --out runs/people"""
-_OPTIONS = f"""
+OPTIONS = f"""
 FILE                UTF-8 text, one text per line.
 --dictionary FILE!  One name per line, then a tab and its entity type.
 --unmarked {{unknown,outside}}:unknown  The tags of text outside of names: unknown, or outside of entities. Use outside
@@ -21,11 +21,6 @@ FILE                UTF-8 text, one text per line.
 --out FILE          Where to write. [standard output]
 {OVERWRITE}
 """
-
-
-def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS)
 
 
 def run(options: Namespace) -> None:

@@ -42,7 +42,7 @@ class CommandParser(argparse.ArgumentParser):
     """A parser that imports its command when it is first used: no command waits for what another one imports. An
     unknown option is an error of its command, with that command's usage and the option whose name is closest."""
 
-    module: str | None = None  # of the command: it has `add_options` and `run`
+    module: str | None = None  # of the command: it has `run`, and maybe `EPILOG`, `OPTIONS` and `add_options`
     common: frozenset[str] = frozenset()  # the options that --help shows; --help all shows all
 
     def __init__(self, **options: Any) -> None:
@@ -54,8 +54,11 @@ class CommandParser(argparse.ArgumentParser):
         if self.module is not None:
             command, self.module = import_module(self.module), None
             self.formatter_class = argparse.RawDescriptionHelpFormatter
-            declare(self, "-q,--quiet  Show no progress and no notes on standard error. [no]")
-            command.add_options(self)
+            self.epilog = getattr(command, "EPILOG", None)
+            declare(self, "-q,--quiet  Show no progress and no notes on standard error. [no]\n")
+            declare(self, getattr(command, "OPTIONS", ""))
+            if hasattr(command, "add_options"):
+                command.add_options(self)
             self.set_defaults(run=command.run)
         return list(self._option_string_actions)
 

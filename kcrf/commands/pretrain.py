@@ -9,7 +9,7 @@ from kcrf.commands.quiet import quiet_import
 
 _USAGE = """kcrf pretrain --text FILE [FILE ...] --out FOLDER [OPTION ...]
        kcrf pretrain --resume FOLDER"""
-_EPILOG = """FILE is UTF-8 text: one sentence, paragraph or document per line. Defaults are in square brackets.
+EPILOG = """FILE is UTF-8 text: one sentence, paragraph or document per line. Defaults are in square brackets.
 
 examples:
   kcrf pretrain --text news.txt --out pretrained/news
@@ -27,7 +27,7 @@ def add_options(parser: CommandParser) -> None:
     from kcrf.commands.training_options import add_settings
     from kcrf.runs.pretraining import PRETRAINING_FIELDS, PRETRAINING_RULES
 
-    parser.usage, parser.epilog = _USAGE, _EPILOG
+    parser.usage = _USAGE
     model = add_settings(parser, PRETRAINING_FIELDS, PRETRAINING_RULES)["model"]
     declare(model, _OPTIONS)
 

@@ -3,19 +3,20 @@
 import os
 from argparse import Namespace
 
-from kcrf.commands.parsers import OVERWRITE, CommandParser, check_is_new, declare
+from kcrf.commands.parsers import OVERWRITE, CommandParser, check_is_new
 
-_EPILOG = """The page shows settings, scores, learning curves, transitions by epoch, the most frequent mistakes and the
+EPILOG = """The page shows settings, scores, learning curves, transitions by epoch, the most frequent mistakes and the
 calibration of the confidences. It needs no other file.
 
 example:
   kcrf report runs/crf_x1 runs/crf_x100 --out compared.html"""
 
 
+OPTIONS = "--out FILE  The HTML file to write. [report.html in the first RUN_DIR]" + OVERWRITE
+
+
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
-    declare(parser, "--out FILE  The HTML file to write. [report.html in the first RUN_DIR]" + OVERWRITE)
 
 
 def run(options: Namespace) -> None:

@@ -22,7 +22,7 @@ _MOST_PAIRS = 10
 _PROBABILITY = re.compile(r'"(?:probability|probabilities)": ?[\[{\d]')
 
 
-_EPILOG = """GOLD and PRED hold the same text. For cws: one sentence per line, words separated by spaces. For ner:
+EPILOG = """GOLD and PRED hold the same text. For cws: one sentence per line, words separated by spaces. For ner:
 CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:
 columns, or JSON lines as `kcrf classify` writes them;
 numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither
@@ -38,7 +38,7 @@ examples:
   kcrf score --task pos --gold test.conllu --column XPOS --pred tagged.conll --words training_words.txt
   kcrf score --task classify --gold test.tsv --pred classified.jsonl
   kcrf score --pred runs/people/predictions.jsonl"""
-_OPTIONS = """
+OPTIONS = """
 --task {cws,ner,pos,cws-pos,classify}  What to score: words (cws), words with their classes (cws-pos), entities (ner),
               tags of tokens (pos) or labels of texts (classify). [cws]
 --gold GOLD   The file with the correct words or entities.
@@ -49,8 +49,6 @@ _OPTIONS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS)
     add_reading_options(parser)
     declare(parser, "--json  Print a JSON object instead of a table. [no]")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kcrf.taggers import Span
 
 
-_EPILOG = """With --k-best each line gives up to K lines, each a probability, a tab and the words, and an empty line
+EPILOG = """With --k-best each line gives up to K lines, each a probability, a tab and the words, and an empty line
 after them. With --labels a class follows each word, as in 天气/NOUN; with --probabilities its
 probability as well, as in 天气/NOUN/0.987.
 
@@ -40,7 +40,6 @@ _OPTIONS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
     declare(parser.add_mutually_exclusive_group(), _OUTPUTS)
     declare(parser, _OPTIONS)
     help = "Never cut runs of Latin letters and digits, such as Python3. [yes]"

@@ -7,21 +7,21 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
-from kcrf.commands.parsers import CommandParser, declare
+from kcrf.commands.parsers import CommandParser
 from kcrf.commands.quiet import quiet_import
 from kcrf.extras import needs_extra
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 
 
-_EPILOG = """Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.
+EPILOG = """Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.
 
 examples:
   kcrf serve runs/words people=runs/3
   curl localhost:8000/segment --json '{"texts": ["今天天气真好"]}'"""
 _RUNS = """A folder of `kcrf train` or a file of `kcrf export`. NAME=RUN names the model NAME instead of after its
 folder or file. [the small Chinese word segmenters that come with kcrf, without and with parts of speech]"""
-_OPTIONS = """
+OPTIONS = """
 --host HOST:127.0.0.1  The address to listen at. Use 0.0.0.0, all addresses of this machine, if other machines must
                        reach the server. The server has no passwords and no encryption. [%(default)s]
 --port N:8000          The port; 0 takes any free one. [%(default)s]
@@ -35,9 +35,7 @@ _OPTIONS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("runs", nargs="*", metavar="RUN", help=_RUNS)
-    declare(parser, _OPTIONS)
 
 
 def run(options: Namespace) -> None:

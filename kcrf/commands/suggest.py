@@ -20,14 +20,14 @@ from kcrf.commands.streams import Lines, Progress
 _DIGITS = 6
 
 
-_EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. The texts of
+EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. The texts of
 which the model is least certain come first. Each has the model's predictions, for annotators to correct.
 `kcrf train` reads the output, and the exports of doccano and Label Studio.
 
 examples:
   kcrf suggest --model runs/people unlabeled.txt --train train.jsonl --count 200 --out next.jsonl
   kcrf suggest --model runs/people unlabeled.txt --format label-studio --out next.json"""
-_OPTIONS = """
+OPTIONS = """
 --count N:100  How many texts to suggest. [%(default)s]
 --until X      Suggest as many texts as this F1 needs by the learning curve of --train, instead of --count. [no]
 --format {json,doccano,label-studio}:json  The output. json: an object per line, as `kcrf tag`, `kcrf segment --json`
@@ -42,8 +42,7 @@ _OPTIONS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS + STANDARD)
+    declare(parser, STANDARD)
     add_model_options(parser)
     declare(parser, "--out FILE  Where to write; a file that does not exist. [standard output]" + OVERWRITE)
 

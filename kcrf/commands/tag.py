@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kcrf.commands.model_input import add_input_options, checked_input, checked_texts
-from kcrf.commands.parsers import CommandParser, declare
+from kcrf.commands.parsers import CommandParser
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Process, write_results
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kcrf.tasks import Task
 
 
-_EPILOG = """The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;
+EPILOG = """The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;
 with --k-best also `alternatives`: the K most probable analyses, each with its probability. For pos, a JSON
 object has the tokens of a sentence, their tags, and the probabilities of these. In a terminal, texts with
 marks are shown instead.
@@ -26,7 +26,7 @@ examples:
   echo 李雷住在上海。 | kcrf tag --model runs/people
   kcrf tag --model runs/english --input conll test.conll > found.jsonl
   echo Kim slept . | kcrf tag --model runs/pos --output conll"""
-_OPTIONS = """
+OPTIONS = """
 --input {text,tokens,conll}  The input. text: one text per line, which a word-level model splits into tokens. tokens:
                       one sentence per line, tokens separated by spaces. conll: one token per line, in the first column,
                       an empty line between sentences. [text for ner, tokens for pos]
@@ -42,8 +42,6 @@ _OPTIONS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.epilog = _EPILOG
-    declare(parser, _OPTIONS)
     add_input_options(parser)
 
 

@@ -17,7 +17,7 @@ _MANY_TOKENS = 200  # of one sentence: the file probably has no empty lines
 _USAGE = """kcrf train --train FILE --out RUN_DIR [OPTION ...]
        kcrf train --standard NAME=FILE --standard NAME=FILE --out RUN_DIR [OPTION ...]
        kcrf train --resume RUN_DIR"""
-_EPILOG = """FILE is UTF-8 text. For cws: one sentence per line, words separated by spaces. For ner: CoNLL, one
+EPILOG = """FILE is UTF-8 text. For cws: one sentence per line, words separated by spaces. For ner: CoNLL, one
 token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them, an
 export of doccano, Label Studio, Prodigy or brat, or a file of CLUENER or CMeEE. For pos and cws-pos: CoNLL,
 CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or today_NN. A tag ? is not known.
@@ -40,7 +40,7 @@ examples:
 def add_options(parser: CommandParser) -> None:
     from kcrf.commands.training_options import COMMON, add_training_options
 
-    parser.common, parser.usage, parser.epilog = COMMON, _USAGE, _EPILOG
+    parser.common, parser.usage = COMMON, _USAGE
     add_training_options(parser)
 
 
