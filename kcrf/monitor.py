@@ -154,10 +154,10 @@ class CRFMonitor(keras.callbacks.Callback):
     def _scores(self) -> Any:
         return np.array(ops.convert_to_numpy(self._layer.trans))
 
-    def _measure(self) -> Any:
-        """The numbers of an epoch that describe transitions, emissions and tags."""
+    def _emissions_and_mask(self) -> tuple[np.ndarray, np.ndarray]:
+        """The emissions, `(batch, time, tags)`, and which positions are real, `(batch, time)`, both checked."""
         self._check_tags(len(self.transitions[-1]))
-        emissions = self._emissions.predict(self._inputs, batch_size=BATCH_SIZE, verbose=0)  # (batch, time, tags)
+        emissions = self._emissions.predict(self._inputs, batch_size=BATCH_SIZE, verbose=0)
         if np.ndim(emissions) != 3 or emissions.shape[-1] != len(self.transitions[-1]):
             raise ValueError(
                 f"`CRFMonitor` needs a model that gives the emissions of `{self._layer.name}`, (batch, time, "
@@ -168,20 +168,25 @@ class CRFMonitor(keras.callbacks.Callback):
                 f"`data` needs a tag, or -1, for each of {emissions.shape[:2]} (sentences, time). "
                 f"Received: shape={self._tags.shape}"
             )
-        real = ops.convert_to_numpy(real_positions(emissions))  # (batch, time)
+        real = ops.convert_to_numpy(real_positions(emissions))
         if not real.any():
             raise ValueError(f"`data` needs a token that is not masked. Received: {len(real)} sentences without any")
         if isinstance(self._layer, ConditionalRandomField):
             if real.all():
                 warn_of_padding(self._layer, self._inputs, self._tags)
             warn_of_probabilities(self._layer, emissions[real])
+        return emissions, real
+
+    def _measure(self) -> dict[str, Any]:
+        """The numbers of an epoch that describe transitions, emissions and tags."""
+        emissions, real = self._emissions_and_mask()
         if hasattr(self._layer, "decode"):
             decoded = ops.convert_to_numpy(self._layer.decode(emissions))  # (batch, time)
         else:
             decoded = ops.convert_to_numpy(crf.viterbi(emissions, real, self._layer.trans))
         report = transition_report(self.transitions[-1], self._scheme, emissions[real], decoded[real])
-        names = {"transition_size": "size", "emission_gap": "gap", "viterbi_differs": "differs"}
-        measures = {name: report[short] for name, short in names.items()}
+        measures = {"transition_size": report["size"], "emission_gap": report["gap"]}
+        measures["viterbi_differs"] = report["differs"]
         if self._first is not None:
             change = (self.transitions[-1] - self._first)[~is_forbidden(self._first)]  # (allowed transitions,)
             measures["transition_change"] = float(np.std(change, dtype="float64"))

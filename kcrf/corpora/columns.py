@@ -69,14 +69,8 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
     if _are_exchanged(rows):
         print_note(f"{path}: the tags are in the first of two columns: read the second as the tokens")
         rows = [cells[::-1] for cells in rows]
-    is_token = [not cells or _NO_TOKEN.fullmatch(cells[0]) is None for cells in rows]
-    counted = [cells for cells, is_one in zip(rows, is_token, strict=True) if is_one]
-    first = next((number for number, cells in enumerate(counted) if cells), 0)
-    has_names = bool(counted) and not _TOKEN_NAMES.isdisjoint(map(str.lower, counted[first]))
-    counted = counted[first + has_names :]
-    numbers = _identifiers(counted)
-    token = numbers + _token_column([cells[numbers:] for cells in counted])
-    rows = [cells if is_one or not token else [] for cells, is_one in zip(rows, is_token, strict=True)]
+    names, token = _first_columns(rows)
+    rows = [[] if token and cells and _NO_TOKEN.fullmatch(cells[0]) else cells for cells in rows]
     widths = Counter(len(cells) for cells in rows if cells)
     width = max(widths, key=lambda width: widths[width], default=0)  # of most lines that are not blank
     place = column if isinstance(column, int) and -width <= column < width else -1
@@ -89,7 +83,7 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
         if not line.strip() or line.startswith("-DOCSTART-"):
             sentences.append([])
         elif cells and number != head and not (is_comment and not sentences[-1]):
-            if numbers and sentences[-1] and sentences[-1][-1].cells[:numbers] != cells[:numbers]:
+            if names and sentences[-1] and sentences[-1][-1].cells[:names] != cells[:names]:
                 sentences.append([])
             sentences[-1].append(Row(number, cells))
     return Columns([rows for rows in sentences if rows], token, width)
@@ -148,6 +142,16 @@ def _are_exchanged(rows: Sequence[Sequence[str]]) -> bool:
     tags, words = ({cells[place] for cells in rows} for place in (0, 1))
     has_letters = any(map(str.isalpha, "".join(tags - {"O"})))
     return has_letters and all(map(_USUAL_TAG.fullmatch, tags)) and not all(map(_USUAL_TAG.fullmatch, words))
+
+
+def _first_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """The number of columns that name sentences or documents, and the column of the tokens, which follows them."""
+    rows = [cells for cells in rows if not cells or _NO_TOKEN.fullmatch(cells[0]) is None]
+    first = next((number for number, cells in enumerate(rows) if cells), 0)
+    has_head = bool(rows) and not _TOKEN_NAMES.isdisjoint(map(str.lower, rows[first]))
+    rows = rows[first + has_head :]
+    names = _identifiers(rows)
+    return names, names + _token_column([cells[names:] for cells in rows])
 
 
 def _identifiers(rows: Sequence[Sequence[str]]) -> int:

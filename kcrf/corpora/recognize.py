@@ -1,7 +1,6 @@
 """Finds the format of a data file and reads it, or names the task that reads it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kcrf.corpora.column_formats import LINE_FORMATS
 from kcrf.corpora.formats import Annotated, Item, Source, Tagged
@@ -10,21 +9,12 @@ from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lin
 from kcrf.corpora.lines import FilePath
 from kcrf.corpora.offsets import check_offsets
 
-
-class _Task(NamedTuple):
-    """What a task needs, the function that reads it, and a line of JSON for other formats to be converted to."""
-
-    needed: str
-    reader: str
-    line: str
-
-
 _ENTITIES = '{"text": "Kim slept", "entities": [{"start": 0, "end": 3, "label": "PER"}]}'
-_TASKS = {
-    "ner": _Task("texts with entities, or tokens with their tags", "read_entities", _ENTITIES),
-    "pos": _Task("tokens with their tags", "read_tagged", '{"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}'),
-    "cws": _Task("one sentence of words per line", "read_segmented", '{"words": ["今天", "天气"]}'),
-    "classify": _Task("texts with a label each", "read_classified", '{"text": "a good film", "label": "pos"}'),
+_TASKS = {  # what each task needs, the function that reads it, and JSON for other formats to be converted to
+    "ner": ("texts with entities, or tokens with their tags", "read_entities", _ENTITIES),
+    "pos": ("tokens with their tags", "read_tagged", '{"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}'),
+    "cws": ("one sentence of words per line", "read_segmented", '{"words": ["今天", "天气"]}'),
+    "classify": ("texts with a label each", "read_classified", '{"text": "a good film", "label": "pos"}'),
 }
 
 
@@ -37,18 +27,19 @@ def read_items(path: FilePath, lines: Sequence[str], task: str) -> list[Item] | 
     for each in JSON_FORMATS if is_json else LINE_FORMATS:
         if found := each.find(source):
             if task not in each.tasks:
-                reader = f"--task {each.tasks[0]} and `kcrf.corpora.{_TASKS[each.tasks[0]].reader}`"
-                raise _refusal(source, f"{each.name}, which {reader} read")
+                _, reader, _ = _TASKS[each.tasks[0]]
+                received = f"{each.name}, which --task {each.tasks[0]} and `kcrf.corpora.{reader}` read"
+                raise _refusal(source, received)
             return _checked(path, each.read(source, found))
     is_xml = source.first_line.startswith(("<?xml", "<!DOCTYPE"))
     if is_xml or is_json and task != "classify":
         received = "an XML document" if is_xml else f"JSON objects with {', '.join(source.first) or 'no members'}"
-        raise _refusal(source, f"{received}; convert it to lines such as {_TASKS[task].line}")
+        raise _refusal(source, f"{received}; convert it to lines such as {_TASKS[task][-1]}")
     return None
 
 
 def _refusal(source: Source, received: str) -> ValueError:
-    return ValueError(f"{source.path}: needs {_TASKS[source.task].needed}. Received: {received}")
+    return ValueError(f"{source.path}: needs {_TASKS[source.task][0]}. Received: {received}")
 
 
 def _checked(path: FilePath, items: list[Item]) -> list[Item]:

@@ -132,27 +132,35 @@ def _tuple(task: str, source: str, item: Any) -> Any:
     if not isinstance(second, (list, tuple)):
         return item
     if task == "ner" and isinstance(first, str):
-        members = ("start", "end", "label")
-        try:
-            spans = [[each[name] for name in members] if isinstance(each, Mapping) else each for each in second]
-            return Sentence(first, sorted(span(index(start), index(end), label)[:3] for start, end, label in spans))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{source}: needs spans (start, end, label). Received: {second!r:.80} ({error})") from None
+        return _text_with_spans(source, first, second)
     if isinstance(first, str) or len(first) == 2 and isinstance(first, tuple):  # two words, or two (token, tag)
         return item
-    if len(first) != len(second):
-        raise ValueError(f"{source}: needs a tag for each token. Received: {len(first)} tokens and {len(second)} tags")
-    if any(isinstance(tag, int) for tag in second):
-        raise ValueError(
-            f"{source}: needs the names of tags, as in names = dataset.features['ner_tags'].feature.names. "
-            f"Received: numbers, such as {second[0]!r}"
-        )
+    _check_tags(source, first, second)
     if task != "ner":
         return list(zip(first, second, strict=True))
     for value in (*first, *second):
         if not isinstance(value, str) or not value:
             raise ValueError(f"{source}: needs strings that are not empty. Received: {value!r}")
     return list(first), list(second)
+
+
+def _text_with_spans(source: str, text: str, spans: Sequence[Any]) -> Sentence:
+    members = ("start", "end", "label")
+    try:
+        triples = [[each[name] for name in members] if isinstance(each, Mapping) else each for each in spans]
+        return Sentence(text, sorted(span(index(start), index(end), label)[:3] for start, end, label in triples))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{source}: needs spans (start, end, label). Received: {spans!r:.80} ({error})") from None
+
+
+def _check_tags(source: str, tokens: Sequence[Any], tags: Sequence[Any]) -> None:
+    if len(tokens) != len(tags):
+        raise ValueError(f"{source}: needs a tag for each token. Received: {len(tokens)} tokens and {len(tags)} tags")
+    if any(isinstance(tag, int) for tag in tags):
+        raise ValueError(
+            f"{source}: needs the names of tags, as in names = dataset.features['ner_tags'].feature.names. "
+            f"Received: numbers, such as {tags[0]!r}"
+        )
 
 
 def _is_tagged_token(pair: Any) -> bool:
