@@ -160,7 +160,8 @@ def _rows_of_table(path: object, rows: Iterable[tuple[int, list[str]]], fields: 
         _check_order(path, [cells for _, cells in rows if len(cells) == width])
     for number, cells in rows:
         tables.check_width(path, number, cells, columns, width)
-        yield number, *(cells[column] for column in columns)
+        if not has_names or [cell.strip() for cell in cells] != head:  # of another table that was joined
+            yield number, *(cells[column] for column in columns)
 
 
 def _has_names_after_all(

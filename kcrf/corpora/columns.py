@@ -164,11 +164,11 @@ def _identifiers(rows: Sequence[Sequence[str]]) -> int:
 
 
 def name_sentences(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether each value of the first column stands in one stretch of rows, of two rows or more on average, or of all
-    rows, while the second column differs."""
+    """Whether the values of the first column stand in stretches of two rows or more on average, hardly one in several
+    stretches, as where files are joined; or one in all rows, while the second column differs."""
     names = [value for value, _ in groupby(cells[0] for cells in rows)]
     is_of_all = len(names) == 1 < len({cells[1] for cells in rows})
-    return is_of_all or len({*names}) == len(names) and len(rows) >= max(4, 2 * len(names))
+    return is_of_all or 4 * len({*names}) >= len(names) and len(rows) >= max(4, 2 * len(names))
 
 
 def _token_column(rows: Sequence[Sequence[str]]) -> int:

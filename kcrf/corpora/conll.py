@@ -107,9 +107,8 @@ def _read_rows(path: Any, lines: Sequence[str], column: int, repair: bool) -> li
     check_not_segmented(path, rows)
     check_are_tokens(path, columns)
     if isinstance(column, str) or column not in range(-width, width) or column % width in (0, token):
-        raise ValueError(
-            f"{path}: `column` must be one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
-        )
+        needed = f"one of {width} columns, not the {_ORDINALS[token]}"
+        raise ValueError(f"{path}: `column` must be {needed}. Received: {column}")
     sentences: list[Rows] = [[] for _ in columns.sentences]
     for read, sentence in zip(sentences, columns.sentences, strict=True):
         for number, cells in sentence:

@@ -140,10 +140,20 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
         return []
     if len(rows) > 1 and not ENTITY_TAG.fullmatch(rows[0][1][-1]):
         rows = rows[1:]  # the names of the columns
-    if len(rows) > 1 and all(x[0].isdecimal() and int(x[0]) == int(rows[0][1][0]) + i for i, (_, x) in enumerate(rows)):
-        rows = [(number, cells[1:]) for number, cells in rows]  # without the numbers of the rows, as of pandas
+    rows = _without_counts(rows)
     are_tags = all(len(cells) >= 2 and ENTITY_TAG.fullmatch(cells[-1]) for _, cells in rows)
     return rows if are_tags and any(cells[-1] != "O" for _, cells in rows) else []
+
+
+def _without_counts(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Rows without numbers of the rows, as of pandas. Numbers of tokens become those of their sentences."""
+    counts = [int(cells[0]) if cells[0].isdecimal() and len(cells[0]) < 9 else -2 for _, cells in rows]
+    steps = list(itertools.pairwise(counts))
+    if not steps or not all(0 <= a == b - 1 or b in (0, 1) and b < a for a, b in steps):
+        return rows
+    sentences = itertools.accumulate((b < a for a, b in steps), initial=0)
+    begin = 1 if all(a < b for a, b in steps) else 0
+    return [(n, [str(i), *cells[1:]][begin:]) for (n, cells), i in zip(rows, sentences, strict=True)]
 
 
 @line_format("a table of tokens with entity tags", ("ner",), _tokens_of_table)
@@ -175,14 +185,14 @@ def _read_webanno(source: Source, _: object) -> list[Item]:
     """Labels are PER[1], with a number for each entity of several tokens; PER alone is an entity of one token."""
     column, place = 3, 3
     for line in itertools.takewhile(lambda line: not _WEBANNO_TOKEN.match(line), source.lines):
-        layer = re.match(r"#T_(?:SP|CH|RL)=([^|]*)\|?(.*)", line)
+        layer = re.match(r"#T_(?:SP|CH|RL)=([^|]*)\|?(.*?) *$", line)
         if layer and layer[1].endswith("NamedEntity") and "value" in layer[2].split("|"):
             column = place + layer[2].split("|").index("value")
         place += len(layer[2].split("|")) if layer else 0
     items: list[Tagged] = []
     several, last, is_open = 0, "_", False
     for number, line in enumerate(source.lines, 1):
-        cells = line.split("\t")
+        cells = line.rstrip(" ").split("\t")
         if not _WEBANNO_TOKEN.match(line):
             is_open = is_open and bool(line.strip())
             continue

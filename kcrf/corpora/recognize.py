@@ -59,8 +59,6 @@ def tokens_of(path: FilePath, text: Annotated) -> Tagged:
     for start, end in [*extents, (len(text.text), len(text.text))]:
         if not last <= start <= end <= len(text.text) or text.text[last:start].strip():
             received = f"{text.text[last:start].strip()[:20]!r} without one" if last <= start else "two that overlap"
-            raise ValueError(
-                f"{path}:{text.number}: needs a labeled span for each token of a text. Received: {received}"
-            )
+            raise ValueError(f"{path}:{text.number}: needs a labeled span for each token of it. Received: {received}")
         last = end
     return Tagged(text.number, [text.text[start:end] for start, end in extents], [span[2] for span in text.spans])

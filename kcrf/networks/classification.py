@@ -28,9 +28,8 @@ def build_classifier(model: Any, labels: Sequence[str], reader: Any, checkpoint:
         has_word = ops.any(ops.not_equal(inputs["vectors"], 0), axis=2)  # (batch, time)
         vector = keras.layers.Concatenate()([vector, _pooled("mean", words, has_word)])
     vector = keras.layers.Dropout(model.dropout, name="Dropout")(vector)
-    classes = keras.layers.Dense(
-        len(labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes", dtype="float32"
-    )
+    kernel = TruncatedNormal(0.02)
+    classes = keras.layers.Dense(len(labels) or 1, kernel_initializer=kernel, name="Classes", dtype="float32")
     return keras.Model(inputs, classes(vector))
 
 

@@ -34,7 +34,7 @@ class ExcludesFromDecay(_Mixin):
         """
         if self.built:
             raise ValueError(
-                "`exclude_from_weight_decay` must be called before the optimizer is built. Received: a built optimizer"
+                "`exclude_from_weight_decay` must be called before the optimizer is built. Received: a built one"
             )
         exact = tuple(f"^{re.escape(path_of(v))}$" for v in var_list or ())
         self._undecayed = (*self._undecayed, *exact, *(var_names or ()))

@@ -104,9 +104,8 @@ def transition_table(title: str, transitions: np.ndarray, scheme: TagScheme) -> 
         table.add_column(label, justify="right")
     transitions = np.asarray(transitions)
     for label, row, legal in zip(scheme.labels, transitions, scheme.allowed_transitions, strict=True):
-        table.add_row(
-            label, *(_cell(score, allowed, row[legal].min()) for score, allowed in zip(row, legal, strict=True))
-        )
+        lowest = row[legal].min()
+        table.add_row(label, *(_cell(score, allowed, lowest) for score, allowed in zip(row, legal, strict=True)))
     return table
 
 

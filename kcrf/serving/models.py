@@ -91,7 +91,7 @@ class ServedModel:
         """The answer for each text."""
         if not self.is_usable():
             raise LoadedBeforeFork(
-                f"The model {self.name} was loaded before this process was forked. Fork first, then load it"
+                f"The model {self.name} was loaded before the process forked. Fork first, then load it"
             )
         self.load()
         return _answers(self._tagger, texts, options)

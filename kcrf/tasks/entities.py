@@ -88,9 +88,7 @@ def check_ends(sentences: Sequence[Sentence]) -> None:
     is_varied = len({*same.values()}) >= min(_MANY_LETTERS, len(same) / 4)
     if is_varied and len(same) > len(recurring) / 2 and len(recurring) >= _ENOUGH_RECUR:
         shown = "as {1!r} follows {0!r}".format(*min(same.items()))
-        print_note(
-            f"train: the same letter follows {len(same)} of {len(recurring)} recurring entities, {shown}: {rule}"
-        )
+        print_note(f"train: the same letter follows {len(same)} of {len(recurring)} repeated entities, {shown}: {rule}")
 
 
 def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_training: str, remedy: str) -> None:

@@ -115,10 +115,9 @@ def _item(task: str, source: str, item: Any) -> Any:
         return _tuple(task, source, (text, spans))
     if task not in ("classify", "cws") and tokens is not None and tags is not None:
         return _tuple(task, source, (list(tokens), list(tags)))
-    needed = {"classify": "text and label", "cws": "words", "ner": "tokens and ner_tags, or text and entities"}
-    raise ValueError(
-        f"{source}: needs {needed.get(task, 'tokens and tags')}. Received: a dict of {', '.join(map(str, item))}"
-    )
+    forms = {"classify": "text and label", "cws": "words", "ner": "tokens and ner_tags, or text and entities"}
+    needed = forms.get(task, "tokens and tags")
+    raise ValueError(f"{source}: needs {needed}. Received: a dict of {', '.join(map(str, item))}")
 
 
 def _tuple(task: str, source: str, item: Any) -> Any:

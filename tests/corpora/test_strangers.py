@@ -134,6 +134,35 @@ def test_texts_beside_their_words_are_refused(sign, tmp_path):
             read_segmented(write(tmp_path, f"{line}\n好{sign}好\n"))
 
 
+JOINED = {
+    "columns with names of sentences": "s1 Kim NNP B-PER\ns1 slept VBD O\ns2 No DT O\ns2 way NN O\n",
+    "a table with numbers of tokens": "1,Kim,B-PER\n2,slept,O\n1,No,O\n2,way,O\n",
+}
+
+
+@pytest.mark.parametrize("text", JOINED.values(), ids=JOINED)
+def test_files_that_were_joined_have_the_sentences_of_both(text, tmp_path):
+    for joined in (text, text + text, f"{text}\n{text}"):
+        sentences = read_entities(write(tmp_path, joined))
+        assert [s.text for s in sentences] == [KIM, "No way"] * (len(joined) // len(text))
+        assert [s.spans for s in sentences[:2]] == [[(0, 3, "PER")], []]
+
+
+def test_the_names_of_a_table_that_was_joined_are_no_example(tmp_path):
+    table = "text,label\na,x\nb,y\n"
+    examples = [Example("a", "x"), Example("b", "y")]
+    assert read_classified(write(tmp_path, table + table)) == examples * 2
+    assert read_classified(write(tmp_path, table + "text,label \nc,x\n")) == [*examples, Example("c", "x")]
+
+
+def test_blanks_at_the_ends_of_lines_change_nothing_in_webanno(tmp_path):
+    lines = ["#FORMAT=WebAnno TSV 3.2", "#T_SP=x.NamedEntity|identifier|value", "", "#Text=Kim slept"]
+    lines += ["1-1\t0-3\tKim\t_\tPER", "1-2\t4-9\tslept\t_\t_"]
+    for end in ("\n", " \n", "\r\n"):
+        (sentence,) = read_entities(write(tmp_path, end.join([*lines, ""])))
+        assert (sentence.text, sentence.spans) == (KIM, [(0, 3, "PER")])
+
+
 def test_characters_in_json_are_no_words(tmp_path):
     line = json.dumps({"tokens": list("今天天气真好"), "labels": [1, 2, 1, 2, 0, 0]})
     with pytest.raises(ValueError, match="needs words separated by spaces. Received: characters"):

@@ -255,5 +255,5 @@ def test_the_same_letter_after_each_entity_is_noted(end, after, is_noted, capsys
     names = ["".join(chr(first + number) for first in (0x4E00, 0x5000, 0x6000)) for number in range(12)]
     sentences = [Sentence(name + verb, [(0, end, "PER")]) for name in names for verb in after]
     task_of("ner").facts(Settings(task="ner"), {"train": sentences, "valid": sentences})
-    note = "train: the same letter follows 12 of 12 recurring entities, as '怀' follows '一倀'"
+    note = "train: the same letter follows 12 of 12 repeated entities, as '怀' follows '一倀'"
     assert (capsys.readouterr().err.count(note.replace("怀", names[0][2]).replace("一倀", names[0][:2]))) == is_noted
