@@ -17,7 +17,7 @@ from kcrf.corpora.conll import _respelled, _some, conll_lines, join_tokens, read
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import encoding_hint
 from kcrf.corpora.offsets import fitting_units, from_units, misplaced, to_utf16, trimmed_span
-from kcrf.corpora.sentences import for_each_standard, known_runs, outside_spans
+from kcrf.corpora.sentences import for_each_group, known_runs, outside_spans
 from kcrf.corpora.splits import NearDuplicates, trigrams
 from kcrf.corpora.tables import iterate_texts
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
@@ -43,7 +43,6 @@ from kcrf.tokenizers.vocabularies import continues_word, vocab_text
 
 BACKENDS = ["torch"]
 TAGGED = [[(1, "Kim", "B-PER"), (2, "Smith", "?"), (3, "Jones", "I-PER"), (4, "slept", "O")]]
-STANDARDS = [Sentence("天", [(0, 1)], standard="pku"), Sentence("地", [(0, 1)], standard="gsd")] * 2
 PFR = [[f"19980101-01-001-{n:03}/m", "迈向/v", "充满/v"] for n in range(1, 11)]
 DONT, GERMANY = pieces_of("don't miss")[0], "Germany's U.N. team didn't pay $1,000 (O'Brien)."
 LEEDS = WordVocabulary.of(["Leeds", "leeds"], min_words=1, min_features=1)
@@ -72,8 +71,10 @@ EXAMPLES = [
     ([to_utf16("😀李雷", 1), from_units("😀李雷", 2), from_units("😀李雷", 1)], [2, 1, None]),
     (trimmed_span("汪建航 来了", (0, 4, "PER")), (0, 3, "PER")),
     (
-        for_each_standard(STANDARDS, lambda standard, numbers: [(standard, number) for number in numbers]),
-        [("pku", 0), ("gsd", 1), ("pku", 2), ("gsd", 3)],
+        for_each_group(
+            ["pku", "gsd"] * 2, lambda standard, *columns: zip([standard] * 2, *columns), "天地天地", [4, 5, 6, 7]
+        ),
+        [("pku", "天", 4), ("gsd", "地", 5), ("pku", "天", 6), ("gsd", "地", 7)],
     ),
     (known_runs(TAGGED), [[(0, [(1, "Kim", "B-PER")]), (3, [(4, "slept", "O")])]]),
     (outside_spans([(2, 4), (6, 9)], [(0, 7), (8, 10)]), [(0, 2), (4, 6), (9, 10)]),

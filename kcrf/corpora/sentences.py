@@ -73,11 +73,7 @@ def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
 
 
 def for_each_group(keys: Sequence[Any], compute: Callable[..., Iterable[Any]], *columns: Sequence[Any]) -> list[Any]:
-    """The values, in the order of the keys, of a function of each key and the rows of the columns that have it.
-
-    >>> for_each_group("abab", lambda key, numbers: [f"{key}{number}" for number in numbers], [1, 2, 3, 4])
-    ['a1', 'b2', 'a3', 'b4']
-    """
+    """The values, in the order of the keys, of a function of each key and the rows of the columns that have it."""
     groups: dict[Any, list[int]] = {}
     for number, key in enumerate(keys):
         groups.setdefault(key, []).append(number)
