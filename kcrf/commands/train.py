@@ -162,14 +162,17 @@ def _interrupted_run(run_dir: str) -> tuple[Any, Sources]:
 
 def _read_parts(settings: Any, sources: Sources) -> Any:
     """The training, validation and test set, or None where there is none. Several standards have dicts of sets."""
+    from kcrf.tasks import task_of
+
+    task = task_of(settings.task)
     parts = [sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")]
     if not isinstance(sources["train"], dict):
-        _note_training_texts(settings.task, parts[0], dict(zip(("valid", "test"), parts[1:], strict=True)))
+        task.note_training_texts(parts[0], dict(zip(("valid", "test"), parts[1:], strict=True)))
         _check_held_out(settings, sources["train"], *parts[:2])
         return parts
     train = [item for items in parts[0].values() for item in items]  # also of the other standards, whose words are seen
     for title, part in zip(("valid", "test"), parts[1:], strict=True):
-        _note_training_texts(settings.task, train, {f"{title} {name}": items for name, items in (part or {}).items()})
+        task.note_training_texts(train, {f"{title} {name}": items for name, items in (part or {}).items()})
     for name, path in sources["train"].items():
         _check_held_out(settings, path, parts[0][name], (parts[1] or {}).get(name))
     return parts
@@ -183,21 +186,6 @@ def _check_held_out(settings: Any, path: str, train: Any, valid: Any) -> None:
         raise ValueError(f"{path}: one sentence{ends}, so none can be held out. Received: no --valid FILE")
     if valid is None and settings.incomplete:
         raise ValueError(f"{path}: --incomplete needs --valid FILE, in which all entities are marked. Received: none")
-
-
-def _note_training_texts(name: str, train: Any, parts: dict[str, Any]) -> None:
-    """Says if more than half of a part is in the training data: its scores are no scores on other texts."""
-    from kcrf.progress_bars import print_note
-    from kcrf.tasks import task_of
-
-    task = task_of(name)
-    texts = set(map(task.vocabulary_text, task.check("train", train)))
-    for name, part in parts.items():
-        both = sum(task.vocabulary_text(item) in texts for item in task.check(name, part)) if part else 0
-        if both > len(part or ()) / 2:
-            print_note(
-                f"{name}: {both:,} of {len(part):,} texts are in the training data, too; scores will be too high"
-            )
 
 
 def _read_unlabeled(task: str, sources: Sources) -> list[Any]:

@@ -66,6 +66,10 @@ def train_tagger(
     for stage in settings.stages:
         settings = STAGES[type(stage)].begun(settings)
     data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
+    if sources is None:  # `kcrf train` has printed it
+        own = ("train", "valid") if data.is_held_out else ("train",)
+        others = {name: part for name, part in data.whole.items() if name not in own}
+        data.task.note_training_texts([item for name in own for item in data.whole[name]], others)
     data = data.rejoined() if learns_all(settings, data) else data
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, folder, sources, STAGES)

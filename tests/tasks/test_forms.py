@@ -257,3 +257,14 @@ def test_the_same_letter_after_each_entity_is_noted(end, after, is_noted, capsys
     task_of("ner").facts(Settings(task="ner"), {"train": sentences, "valid": sentences})
     note = "train: the same letter follows 12 of 12 repeated entities, as '怀' follows '一倀'"
     assert (capsys.readouterr().err.count(note.replace("怀", names[0][2]).replace("一倀", names[0][:2]))) == is_noted
+
+
+@pytest.mark.parametrize(("known", "is_noted"), [(3, True), (2, False)])
+def test_a_test_set_of_training_texts_is_told(known, is_noted, tmp_path, capsys):
+    train = [["今天", "天气", str(number)] for number in range(8)]
+    test = train[:known] + [["我们", str(number)] for number in range(2)]
+    settings = Settings(encoder="linear", epochs=1, augment=0)
+    train_tagger(settings, train, test=test, out=tmp_path / "run", progress=False)
+    note = "test: 3 of 5 texts are in the training data, too; scores will be too high"
+    error = capsys.readouterr().err
+    assert (note in error) is is_noted and "valid:" not in error
