@@ -134,6 +134,31 @@ def test_texts_beside_their_words_are_refused(sign, tmp_path):
             read_segmented(write(tmp_path, f"{line}\n好{sign}好\n"))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Kim B-PER slept O\nNo O way O\n", "needs one token and its tag on a line. Received: several, 'Kim B-PER"),
+        (
+            'text,label\nKim slept,"B-PER,O"\n',
+            r":2: needs one token and its tag on a line. Received: 2 tags, 'B-PER,O'",
+        ),
+    ],
+)
+def test_tokens_and_tags_of_a_sentence_on_a_line_are_refused(text, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read_entities(write(tmp_path, text))
+
+
+def test_three_levels_of_entities_are_columns(tmp_path):
+    (sentence,) = read_entities(write(tmp_path, "Kim B-PER O O\nslept O O B-ACT\n"))
+    assert (sentence.text, sentence.spans) == (KIM, [(4, 9, "ACT")])
+
+
+def test_words_beside_their_classes_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="what looks like words beside their classes"):
+        read_segmented(write(tmp_path, "今天 天气\tt n\n真 好\td a\n"))
+
+
 JOINED = {
     "columns with names of sentences": "s1 Kim NNP B-PER\ns1 slept VBD O\ns2 No DT O\ns2 way NN O\n",
     "a table with numbers of tokens": "1,Kim,B-PER\n2,slept,O\n1,No,O\n2,way,O\n",
