@@ -4,11 +4,11 @@
     python benchmarks/gpu.py --out results.json       also writes the results with versions and the name of the card
     python benchmarks/gpu.py --tiny                   small sizes, which also run on a CPU: tests the script
 
-Prints milliseconds, the median of calls after two that compile. Loss + gradient are of the emissions and transitions of
-a batch with lengths between half and full; all contenders of a shape must compute the same loss. A step is forward,
-backward and optimizer in bfloat16. Each backend runs in a process of its own: torch starts no measurement after half
-of `--seconds`, and JAX none after all of them. What is not installed, fails, or has no time left is left out and named.
-The file of `--out` is written after every measurement.
+Prints milliseconds, the median of calls after two that compile; a call ends when its value is on the host. Loss +
+gradient are of the emissions and transitions of a batch with lengths between half and full; all contenders of a shape
+must compute the same loss. A step is forward, backward and optimizer. Each backend runs in a process of its own: torch
+starts no measurement after half of `--seconds`, and JAX none after all of them. What is not installed, fails, or has no
+time left is left out and named. The file of `--out` is written after every measurement.
 """
 
 import argparse
@@ -28,11 +28,10 @@ import numpy as np
 
 STARTED = float(os.environ.get("GPU_STARTED", time.time()))
 SHAPES = ["32,128,4", "64,128,9", "32,256,31", "64,512,9", "16,2048,4", "32,128,128"]
-FIRST = SHAPES[1]  # the steps of a BERT, which take longest to compile, come after this shape
 SHARES = {"torch": 0.5, "jax": 1.0}  # of the seconds, when the last measurement of a backend starts
 GRACE = 20  # seconds for a measurement that has started
 MARK = "kcrf-gpu "  # before each result of a process: libraries print, too
-PACKAGES = ("kcrf", "keras", "torch", "triton", "jax", "transformers", "pytorch-crf")
+PACKAGES = ("kcrf", "keras", "torch", "triton", "jax", "jaxlib", "numpy", "transformers", "pytorch-crf")
 BERT = {"vocab_size": 30_522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
 TINY = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 
@@ -78,7 +77,7 @@ def parsed():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="small sizes, to test the script on a CPU")
     parser.add_argument(
-        "--seconds", type=float, default=200, help="start no measurement after this time (default: 200)"
+        "--seconds", type=float, default=210, help="start no measurement after this time (default: 210)"
     )
     parser.add_argument("--out", help="a JSON file for the results")
     parser.add_argument("--worker", choices=("torch", "jax"), help=argparse.SUPPRESS)
@@ -120,25 +119,34 @@ def work(arguments):
         print(MARK + json.dumps(found), flush=True)
 
     tell("devices", f"{arguments.worker}: {device_name(arguments.worker)}")
-    steps = {"torch": torch_crf, "jax": jax_crf}[arguments.worker]
-    models = {"torch": {"kcrf torch": kcrf_step, "Hugging Face": hugging_face_step}, "jax": {"kcrf jax": kcrf_step}}
+    found = {}
     for shape in ["4,16,4"] if arguments.tiny else SHAPES:
-        problem, values = Problem(*map(int, shape.split(","))), {}
         try:
-            tasks = steps(problem)
+            problem = Problem(*map(int, shape.split(",")))
+            found[shape] = {"torch": torch_crf, "jax": jax_crf}[arguments.worker](problem), {}
         except Exception as error:  # no memory: another shape may fit
             tell("rows", {"task": "all", "name": arguments.worker, "case": shape, "left out": reason_of(error)})
-            continue
-        for task, contenders in tasks.items():
-            for name, make in contenders.items():
-                known = values if task.startswith("loss") else {}
-                tell("rows", measured(arguments, task, name, shape, make, known))
-        if shape == FIRST or arguments.tiny:
-            task, case = ("step of a tiny BERT", "4 x 16") if arguments.tiny else ("step of BERT base", "32 x 128")
-            for name, make in models[arguments.worker].items():
-                for head in ("softmax", "CRF"):
-                    step = partial(make, arguments, head)
-                    tell("rows", measured(arguments, task, f"{name}, {head}", case, step, {}))
+
+    def chains(is_wanted):
+        for shape, (tasks, values) in found.items():
+            for task, contenders in tasks.items():
+                for name in filter(is_wanted, contenders):
+                    known = values if task.startswith("loss") else {}
+                    tell("rows", measured(arguments, task, name, shape, contenders[name], known))
+
+    def steps(precision):
+        models = {"torch": {"kcrf torch": kcrf_step, "Hugging Face": hugging_face_step}, "jax": {"kcrf jax": kcrf_step}}
+        task, case = ("step of a tiny BERT", "4 x 16") if arguments.tiny else ("step of BERT base", "32 x 128")
+        for name, make in models[arguments.worker].items():
+            for head in ("softmax", "CRF"):
+                step = partial(make, arguments, head, precision)
+                tell("rows", measured(arguments, f"{task}, {precision}", f"{name}, {head}", case, step, {}))
+
+    # JAX may not have the time for all: a step of a BERT compiles for a minute, and each contender for seconds.
+    chains(lambda name: name.startswith("kcrf"))
+    steps("bfloat16")
+    chains(lambda name: not name.startswith("kcrf"))
+    steps("float32")
 
 
 def device_name(backend):
@@ -180,7 +188,6 @@ def reason_of(error):
 
 def torch_crf(problem):
     import torch
-    from crf_speed import kcrf_loss, softmax_loss
 
     from kcrf import crf
 
@@ -198,6 +205,12 @@ def torch_crf(problem):
             return value.item()
 
         return lambda: step
+
+    def kcrf_loss(emissions, transitions, tags, mask):
+        return -crf.log_likelihood(emissions, tags, mask, transitions).sum()
+
+    def softmax_loss(emissions, _, tags, mask):
+        return -(emissions.log_softmax(-1).gather(2, tags[:, :, None])[:, :, 0] * mask).sum()
 
     def peer():
         from torchcrf import CRF
@@ -267,13 +280,13 @@ def sentences(arguments, tags=9):
     return tokens, random.integers(0, tags, (batch, length)).astype("int32")
 
 
-def kcrf_step(arguments, head, tags=9):
-    from kcrf.backend import keras
+def kcrf_step(arguments, head, precision, tags=9):
+    from kcrf.backend import keras, ops
     from kcrf.layers import ConditionalRandomField
     from kcrf.models import build_transformer_model
     from kcrf.optimizers import AdamWeightDecay
 
-    keras.config.set_dtype_policy("mixed_bfloat16")
+    keras.config.set_dtype_policy("mixed_bfloat16" if precision == "bfloat16" else precision)
     size = TINY if arguments.tiny else BERT
     sizes = {**size, "intermediate_size": 4 * size["hidden_size"], "hidden_act": "gelu", "max_position": 512}
     encoder = build_transformer_model(**sizes, dropout_rate=0.1, attention_dropout_rate=0.1)
@@ -285,11 +298,12 @@ def kcrf_step(arguments, head, tags=9):
     model = keras.Model(encoder.inputs, outputs)
     keras.config.set_dtype_policy("float32")  # for the measurements that follow
     model.compile(AdamWeightDecay(2e-5), loss)
-    tokens, labels = sentences(arguments)
-    return lambda: float(model.train_on_batch([tokens, np.zeros_like(tokens)], labels))
+    tokens, labels = map(ops.convert_to_tensor, sentences(arguments))  # on the device, as Hugging Face's
+    inputs = [tokens, ops.zeros_like(tokens)]
+    return lambda: float(model.train_on_batch(inputs, labels))
 
 
-def hugging_face_step(arguments, head, tags=9):
+def hugging_face_step(arguments, head, precision, tags=9):
     import torch
     from transformers import BertConfig, BertForTokenClassification
 
@@ -308,7 +322,7 @@ def hugging_face_step(arguments, head, tags=9):
     mask = ids != 0
 
     def step():
-        with torch.autocast(device, torch.bfloat16):
+        with torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
             output = model(ids, attention_mask=mask, labels=None if head == "CRF" else labels.where(mask, -100))
         loss = output.loss if head != "CRF" else -layer(output.logits.float(), labels, mask, reduction="mean")
         optimizer.zero_grad()

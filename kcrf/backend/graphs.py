@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from numbers import Integral
 from types import SimpleNamespace
@@ -50,16 +50,18 @@ def exports_onnx() -> Any:
 
 
 def graph(function: Function) -> Function:
-    """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly. `k` is static."""
+    """Decorator: runs `function(tensor, ...)` as a compiled graph when it is called eagerly. `k` is static."""
 
-    def tensor(value: Any) -> Any:
-        if isinstance(value, Integral):
-            return int(value)
-        return None if value is None else ops.convert_to_tensor(value)
+    def tensor(value: Any, beside: TensorLike) -> Any:
+        if value is None or isinstance(value, Integral):
+            return value if value is None else int(value)
+        # Keras takes as long to convert a tensor of torch to itself as to start a kernel on CUDA.
+        is_converted = backend_name() == "torch" and type(value) is type(beside) and value.device == beside.device
+        return value if is_converted else ops.convert_to_tensor(value)
 
     @wraps(function)
-    def call(emissions: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        return run(tensor(emissions), *map(tensor, args), **{name: tensor(value) for name, value in kwargs.items()})
+    def call(x: TensorLike, *args: Any, **kwargs: Any) -> Any:
+        return run(x, *(tensor(other, x) for other in args), **{name: tensor(y, x) for name, y in kwargs.items()})
 
     run = _compiled(function)
     return cast(Function, call)
@@ -77,18 +79,13 @@ def _compiled(function: Any) -> Any:
         # Functions may differ under XLA, so graphs traced there are not used elsewhere.
         traced = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
         return lambda x, *args, **kwargs: traced[x.shape[-1], compiled_by_xla()](x, *args, **kwargs)
-    return _without_autocast(function)
-
-
-def _without_autocast(function: Any) -> Any:
-    """The function outside of `torch.autocast`, which would compute products of probabilities in 16 bits."""
     import torch
 
     @wraps(function)
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
         if not torch.is_autocast_enabled(x.device.type):
             return function(x, *args, **kwargs)
-        with torch.autocast(x.device.type, enabled=False):
+        with torch.autocast(x.device.type, enabled=False):  # it would compute products of probabilities in 16 bits
             return function(x, *args, **kwargs)
 
     return call
@@ -234,39 +231,31 @@ def _torch_scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> tu
     return state, tuple(map(torch.stack, zip(*outputs, strict=True))) if several else torch.stack(outputs)
 
 
-def _torch_loop_ops() -> Any:
-    import torch
+def _loop_ops() -> Any:
+    """`ops` for the steps of loops. On torch without Keras' checks, which take longer than the operations."""
+    names = ("argmax", "logsumexp", "matmul", "max", "min", "sum", "take", "where")
+    found = {name: getattr(ops, name) for name in names}
+    if backend_name() == "torch":
+        import torch
 
-    return SimpleNamespace(
-        argmax=torch.argmax,  # torch also accepts NumPy's argument names `axis` and `keepdims`
-        logsumexp=torch.logsumexp,
-        matmul=torch.matmul,
-        max=torch.amax,
-        min=torch.amin,
-        sum=torch.sum,
-        take=lambda x, indices, axis: torch.index_select(x, axis, indices),
-        where=torch.where,
-    )
+        found |= {name: getattr(torch, name) for name in ("argmax", "logsumexp", "matmul", "sum", "where")}
+        found |= {"max": torch.amax, "min": torch.amin}  # torch knows NumPy's argument names `axis` and `keepdims`, too
+        found["take"] = lambda x, indices, axis: torch.index_select(x, axis, indices)
+    if backend_name() == "jax":
+        import jax
 
-
-class _LoopOps:
-    """`ops` with another `argmax`: Keras 3.15 distinguishes 0.0 and -0.0 with an operation that ONNX lacks."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(ops, name)
-
-    def argmax(self, x: Any, axis: int) -> Any:
-        if backend_name() == "jax":
-            import jax
-
-            return jax.numpy.argmax(x, axis).astype("int32")
+        found["argmax"] = lambda x, axis: jax.numpy.argmax(x, axis).astype("int32")  # Keras' one distinguishes 0.0
+        found["matmul"] = partial(jax.numpy.matmul, precision="highest")  # else a GPU multiplies numbers of 11 bits
+    if backend_name() == "tensorflow":
         import tensorflow as tf
 
-        return tf.argmax(x, axis, output_type="int32")
+        found["argmax"] = partial(tf.argmax, output_type="int32")  # and -0.0, with an operation that ONNX lacks
+        if tf.config.list_physical_devices("GPU"):  # which multiplies float32 in 11 bits, too
+            found["matmul"] = lambda x, y: tf.cast(tf.cast(x, "float64") @ tf.cast(y, "float64"), "float32")
+    return SimpleNamespace(**found)
 
 
-# `ops` for the steps of loops. On torch without Keras' checks, which take longer than the operations.
-loop_ops = {"torch": _torch_loop_ops, "tensorflow": _LoopOps, "jax": _LoopOps}.get(backend_name(), lambda: ops)()
+loop_ops = _loop_ops()
 _forward_scan = _tensorflow_scan if backend_name() == "tensorflow" else ops.scan
 scan = _torch_scan if backend_name() == "torch" else _by_reversing(_forward_scan)
 short_scan = _by_reversing(_unrolled_scan) if backend_name() == "jax" else scan

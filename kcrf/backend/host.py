@@ -171,8 +171,8 @@ def tensor_from_numpy(array: Any) -> Any:
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
 
 
-def constant_beside(tensor: Any, array: np.ndarray) -> Any:
-    """A constant as a tensor, on torch on the device of another. A copy to CUDA makes the host wait: there is one."""
+def constant_beside(tensor: Any, array: Any) -> Any:
+    """A NumPy constant as a tensor, on torch on the device of another. A number, too, is copied to CUDA: only once."""
     if backend_name() == "torch":
         import torch
 

@@ -1,10 +1,9 @@
 """Recursions in blocks of time: fewer steps of a loop than the 2 time steps from left to right and back.
 
 The blocks run in parallel, from every possible tag before the block, which gives a matrix from this tag to the last
-one. The matrices give the state before each block, and each block runs again from its state. (Särkkä and
-García-Fernández 2019, https://arxiv.org/abs/1905.13002, and Hassan, Särkkä and García-Fernández 2021,
-https://arxiv.org/abs/2102.05743, are without blocks: they join positions.) The matrices take `tags` times the
-arithmetic of the loop: blocks are faster only if a step costs more than its arithmetic (benchmarks/README.md), as
+one. The matrices give the state before each block, and each block runs again from its state. (https://arxiv.org/abs/
+1905.13002 and 2102.05743, by Särkkä, Hassan and García-Fernández, join positions without blocks.) Matrices take `tags`
+times the arithmetic of the loop: blocks are faster if a step costs more than its arithmetic (benchmarks/README.md), as
 
 - without XLA: sqrt(time) blocks, and a loop over their matrices, 5 sqrt(time) steps;
 - with XLA on an accelerator: blocks of 8 positions, whose matrices are joined in pairs, 24 + 2 log(time / 8) steps.
@@ -12,23 +11,17 @@ arithmetic of the loop: blocks are faster only if a step costs more than its ari
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from kcrf.backend import TensorLike, loop_ops, loop_target, ops, scan, short_scan
 from kcrf.crf.trellis import Trellis
 
-
-class _Limits(NamedTuple):
-    """The sizes from which, and up to which, blocks are faster than one loop."""
-
-    shortest: dict[str, float]  # number of positions from which blocks are faster, for sums and for the best path
-    largest_step: float  # batch * tags**3 up to which blocks are faster; all blocks compute this in each step
-
-
-LIMITS = {  # by `loop_target`
-    "operations": _Limits({"sum": 192, "max": 128}, 25_000),  # measured on a CPU, for torch; TensorFlow gains earlier
-    "accelerator": _Limits({"sum": 48, "max": 48}, 2_000_000),  # estimated: 9 µs a step, 1e9 sums in 3 ms
-    "cpu": _Limits({"sum": math.inf, "max": math.inf}, 0),
+# By `loop_target`: the positions from which blocks are faster than one loop, for sums and for the best path, and up to
+# which batch * tags**3 they are, which all blocks compute in each step.
+LIMITS: dict[str, tuple[dict[str, float], float]] = {
+    "operations": ({"sum": 192, "max": 128}, 25_000),  # measured on a CPU, for torch; TensorFlow gains earlier
+    "accelerator": ({"sum": 48, "max": 48}, 2_000_000),  # estimated: 9 µs a step, 1e9 sums in 3 ms
+    "cpu": ({"sum": math.inf, "max": math.inf}, 0),
 }
 _POSITIONS = 8  # of a block on an accelerator
 _USUAL_BATCH = 32  # instead of an unknown one
@@ -43,8 +36,8 @@ def number_of_blocks(trellis: Trellis, kind: str) -> int:
     if not isinstance(batch, int) or not isinstance(time, int):  # JAX exports a model: sizes may be symbols
         return 1
     target = loop_target()
-    limits = LIMITS[target]
-    if time < limits.shortest[kind] or batch * tags**3 > limits.largest_step:
+    shortest, largest_step = LIMITS[target]
+    if time < shortest[kind] or batch * tags**3 > largest_step:
         return 1
     return -(-time // _POSITIONS) if target == "accelerator" else round(math.sqrt(time))
 

@@ -120,14 +120,14 @@ def takes_chain(
     """
 
     def decorate(function: Callable[Concatenate[Chain, Others], Result]) -> ChainFunction[Others, Result]:
-        others = list(signature(function).parameters.values())[1:]
-        of_arrays = _signature_of_arrays(signature(function), others)
+        of_chain = signature(function)
+        first, *others = of_chain.parameters.values()
+        of_arrays = _signature_of_arrays(of_chain, others)
         loops: Any = uncompiled(function)
 
-        def compute(*args: Any, **kwargs: Any) -> Any:
-            arguments = of_arrays.bind(*args, **kwargs).arguments
+        def compute(emissions: Any, **arguments: Any) -> Any:
             own = {parameter.name: arguments.pop(parameter.name) for parameter in others}
-            chain = Chain(**arguments)
+            chain = Chain(emissions, **arguments)
             chain.check_shapes()
             return getattr(kernels_for(chain.emissions), function.__name__, loops)(chain, **own)
 
@@ -137,16 +137,24 @@ def takes_chain(
         @wraps(function)
         def call(emissions: Any, *args: Any, **kwargs: Any) -> Any:
             if isinstance(emissions, Chain):
-                own = signature(function).bind(emissions, *args, **kwargs).arguments
-                arguments = {**vars(emissions), **{parameter.name: own[parameter.name] for parameter in others}}
+                arguments = {**vars(emissions), **_named(of_chain, (emissions, *args), kwargs)}
+                del arguments[first.name]
             else:
-                arguments = of_arrays.bind(emissions, *args, **kwargs).arguments
-            return _with_room(compiled, dict(arguments), time_axes)
+                arguments = _named(of_arrays, (emissions, *args), kwargs)
+            return _with_room(compiled, arguments, time_axes)
 
         call.__signature__ = of_arrays  # type: ignore[attr-defined]
         return cast(ChainFunction[Others, Result], call)
 
     return decorate
+
+
+def _named(of: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name. `Signature.bind` takes longer than to start a kernel on CUDA."""
+    missing = len(of.parameters) - len(args)  # two are the start and the end
+    if kwargs or missing and (missing != 2 or len(args) < 3):
+        return dict(of.bind(*args, **kwargs).arguments)
+    return dict(zip(of.parameters, args, strict=False))
 
 
 def _signature_of_arrays(of_chain: Signature, others: list[Parameter]) -> Signature:

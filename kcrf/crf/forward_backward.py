@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kcrf.backend import FEW_TAGS, TensorLike, loop_ops, ops, scan
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
-from kcrf.crf.chain import kernels_for
+from kcrf.crf.chain import Chain, kernels_for
 from kcrf.crf.trellis import Counts, Trellis, tags_first, time_first, with_gradient
 
 _TINY = 1e-37  # the smallest normal float32 is 1.2e-38
@@ -26,10 +26,11 @@ def log_partition_of(trellis: Trellis) -> TensorLike:
     return with_gradient(trellis, forward_backward(trellis))
 
 
-def forward_backward(trellis: Trellis) -> Counts:
+def forward_backward(chain: Chain | Trellis) -> Counts:
     """log Z and the expected counts: the posterior of each tag, 0 where masked, and transitions. No gradient."""
-    if kernels := kernels_for(trellis.emissions):
-        return kernels.forward_backward(trellis)
+    if kernels := kernels_for(chain.emissions):
+        return kernels.forward_backward(chain)
+    trellis = Trellis(chain) if isinstance(chain, Chain) else chain
     centered, time = trellis.detached().centered(), trellis.emissions.shape[1]
     log_z, gamma, steps, underflow = _scaled_forward_backward(centered)
     log_z, gamma, steps = ops.cond(
@@ -114,7 +115,7 @@ def _smooth(recursion: OneLoop | SumBlocks, factors: _Factors, filtered: _Filter
 def _expected_steps(factors: _Factors, filtered: _Filtered, ratios: TensorLike) -> TensorLike:
     """The expected number of each transition, `(batch, from, to)`."""
     # (batch, from, time) @ (batch, time, to)
-    pairs = ops.matmul(ops.transpose(filtered.alpha_before, (2, 1, 0)), ops.transpose(ratios, (2, 0, 1)))
+    pairs = loop_ops.matmul(ops.transpose(filtered.alpha_before, (2, 1, 0)), ops.transpose(ratios, (2, 0, 1)))
     return factors.transitions * pairs
 
 

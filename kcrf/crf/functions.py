@@ -14,10 +14,9 @@ forbidden tag or transition has the score `FORBIDDEN`, or any score below it.
 
 `reference` below is the definition of the results, for one sentence in float64; tests compare everything with it.
 
-Implementation: recursions over normalized probabilities (`forward_backward`), again over logarithms if one may have
-underflowed, in blocks of time (`blocks`) where a step of a loop costs more than its arithmetic; on CUDA with
-torch, one kernel (`torch_kernels`). The gradient of log Z is the expected counts, so nothing differentiates through a
-loop. Second derivatives are not available.
+Implementation: recursions over probabilities (`forward_backward`), again over logarithms if one underflowed, in
+`blocks` where a step costs more than its arithmetic; on CUDA with torch, one kernel (`torch_kernels`). The gradient of
+log Z is the expected counts, so nothing differentiates through a loop. Second derivatives are not available.
 """
 
 from typing import Any
@@ -119,14 +118,13 @@ def log_likelihood(chain: Chain, tags: TensorLike) -> Tensor:
 @takes_chain(1)
 def marginals(chain: Chain) -> Tensor:
     """The posterior probability of each tag at each position: `(batch, time, tags)`, 0 where masked. No gradient."""
-    return forward_backward(Trellis(chain))[1]
+    return forward_backward(chain)[1]
 
 
 @takes_chain(1, None)
 def expected_counts(chain: Chain) -> tuple[Tensor, Tensor]:
     """How often each tag `(batch, time, tags)` and each transition `(batch, from, to)` is expected. No gradient."""
-    _, gamma, steps = forward_backward(Trellis(chain))
-    return gamma, steps
+    return forward_backward(chain)[1:]
 
 
 @takes_chain(None)

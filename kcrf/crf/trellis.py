@@ -162,4 +162,5 @@ def previous(tags: TensorLike, mask: TensorLike) -> TensorLike:
 
 def _shift(x: TensorLike, by: int = 1, fill: int = 0) -> TensorLike:
     """Moves `x (batch, time, ...)` to the right by `by` positions."""
-    return ops.concatenate([ops.full_like(x[:, :by], fill), x[:, :-by]], axis=1)
+    first = ops.zeros_like(x[:, :by])  # `ops.full_like` waits for CUDA
+    return ops.concatenate([first + fill if fill else first, x[:, :-by]], axis=1)

@@ -4,9 +4,12 @@ import uuid
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kcrf.backend import (
     TensorLike,
     backend_name,
+    constant_beside,
     is_traced,
     keras,
     layer_behind,
@@ -19,6 +22,7 @@ from kcrf.crf import Chain
 from kcrf.layers.learning_rates import LayerWithMultiplier
 
 _LAYERS = weakref.WeakValueDictionary()  # (key in a config, is loaded) -> the layer created last, for loading
+MASKED = np.float32("-inf")
 _OTHER_NAMES = {  # of keras-contrib, TensorFlow Addons and others
     **dict.fromkeys(("loss", "loss_function", "sparse_categorical_crossentropy"), "sparse_loss"),
     **dict.fromkeys(("accuracy", "marginal_acc"), "sparse_accuracy"),
@@ -67,7 +71,7 @@ class ChainLayer(LayerWithMultiplier):
         self._trained = self._trained or bool(training)
         emissions = ops.cast(inputs, "float32")
         if mask is not None:
-            emissions = ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
+            emissions = ops.where(ops.cast(mask, "bool")[:, :, None], emissions, constant_beside(emissions, MASKED))
         self._output, self._is_traced = weakref_to(emissions), self._has_traced_weights()
         return emissions
 
@@ -166,7 +170,7 @@ class BoundToLayer:
 
 def real_positions(y_pred: TensorLike) -> Any:
     """Which positions of outputs are real, `(batch, time)` bool: not -inf for all tags. NaN counts as real."""
-    return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
+    return ops.any(ops.not_equal(y_pred, constant_beside(y_pred, MASKED)), axis=-1)
 
 
 def _shorten_keys(layer: Any, state: Any, prefix: str, _: Any) -> None:

@@ -141,7 +141,7 @@ class ConditionalRandomField(ChainLayer):
         self._scores_are_used = True
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
         may = None if self.constraints is None else constant_beside(scores, getattr(self.constraints, allowed))
-        return scores if may is None else ops.where(may, scores, crf.FORBIDDEN)
+        return scores if may is None else ops.where(may, scores, constant_beside(scores, np.float32(crf.FORBIDDEN)))
 
     def scores(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
@@ -226,8 +226,7 @@ class ConditionalRandomField(ChainLayer):
             temperature: All scores are divided by it (Guo et al., 2017). Defaults to 1.
 
         Returns:
-            For each sentence a NumPy array with one probability per span: the sum over all paths with the tags of the
-                span.
+            For each sentence a NumPy array with one probability per span: the sum over all paths with its tags.
 
         Example:
 

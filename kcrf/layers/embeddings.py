@@ -16,9 +16,10 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 def padding_mask(tokens: Any, padding_id: int) -> Any:
     """Whether each token is not padding, `(batch, time)` bool. In a row of padding alone, the first position is not."""
-    real = ops.not_equal(tokens, padding_id)
+    ones = ops.ones_like(tokens)
+    real = ops.not_equal(tokens, padding_id) if padding_id else ops.cast(tokens, "bool")  # a number is copied to CUDA
     is_empty = ops.logical_not(ops.any(real, axis=1, keepdims=True))
-    is_first = ops.equal(ops.cumsum(ops.ones_like(tokens), axis=1), 1)  # a slice cannot be rematerialized on JAX
+    is_first = ops.equal(ops.cumsum(ones, axis=1), ones)  # a slice cannot be rematerialized on JAX
     return ops.logical_or(real, ops.logical_and(is_empty, is_first))
 
 

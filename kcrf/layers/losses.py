@@ -3,8 +3,10 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from kcrf import crf
-from kcrf.backend import OLD_HOST, Tensor, TensorLike, check_if, keras, ops, raise_if
+from kcrf.backend import OLD_HOST, Tensor, TensorLike, check_if, constant_beside, keras, ops, raise_if
 from kcrf.crf.functions import is_no_tag
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot
@@ -61,7 +63,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         outputs, values = map(ops.stop_gradient, (y_pred, losses))  # a check that waits must not keep the step's graph
         constrained = self._layer().constraints is not None  # else training diverged
         check_if(ops.any(wrong), lambda: self._refuse(y_true, outputs, wrong & (values == values) & constrained))
-        return ops.where(wrong, float("nan"), losses)
+        return ops.where(wrong, constant_beside(losses, np.float32("nan")), losses)
 
     def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         return -crf.log_likelihood(self._layer().chain(y_pred), self._read(y_true, y_pred)[1])

@@ -33,8 +33,7 @@ class TransformersEncoder(keras.layers.Layer):
         pad_token_id: The padding token, which is masked. Defaults to `pad_token_id` of the configuration.
         layers: Use only this many layers, from the lowest up. Defaults to all.
         skip_top_layers: Number of top layers that are freshly initialized instead of loaded. Defaults to 0.
-        output_layers: The layers whose hidden states are returned, in a list. Defaults to `None`: the last hidden
-            state, not in a list.
+        output_layers: The layers whose hidden states are returned, in a list. Defaults to `None`: the last one alone.
 
     Raises:
         ImportError: `transformers` is not installed.

@@ -119,7 +119,7 @@ class Adam(PathAware, Optimizer):
         """1 / (1 - beta^t) for both moments, 1 without correction. `expm1` is exact where beta^t is close to 1."""
         if not self.bias_correction:
             return 1.0, 1.0
-        step = ops.cast(self.iterations + 1, "float32")
+        step = ops.cast(self.iterations, "float32") + 1
         logs = (math.log(beta) if beta else -math.inf for beta in (self.beta_1, self.beta_2))
         return tuple(-1 / ops.expm1(step * log) for log in logs)
 

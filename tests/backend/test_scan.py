@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from kcrf import crf
-from kcrf.backend import backend_name, scan
-
-BACKENDS = ["torch", "jax"]
+from kcrf.backend import backend_name, graphs, scan
 
 
 @pytest.mark.skipif(backend_name() != "torch", reason="other backends infer shapes themselves")
@@ -35,3 +33,12 @@ def test_a_loop_over_twelve_positions_has_three_iterations():
     for function, loops in ((crf.log_partition, 2), (crf.viterbi, 2)):
         program = jax.jit(lambda emissions, f=function: f(emissions, *chain[1:])).lower(chain[0]).compile().as_text()
         assert re.findall(r'known_trip_count":{"n":"(\d+)"', program).count("3") >= loops
+
+
+@pytest.mark.skipif(backend_name() != "tensorflow", reason="JAX and torch have an argument for the precision")
+def test_tensorflow_multiplies_all_digits_on_a_gpu(monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["a GPU"])
+    product = graphs._loop_ops().matmul(tf.constant([[1e9, 1.0, -1e9]]), tf.ones((3, 1)))
+    assert product.dtype == "float32" and product.numpy() == [[1.0]]

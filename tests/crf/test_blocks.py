@@ -56,6 +56,19 @@ def test_loss_and_gradient_for_cuda_are_plain_operations_outside_the_recursion_o
     assert module.count("stablehlo.while") == 2
 
 
+@pytest.mark.parametrize("time", [16, 96])  # a loop; blocks
+def test_a_gpu_multiplies_all_digits_of_probabilities(time, monkeypatch):
+    import jax
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    shapes = [
+        jax.ShapeDtypeStruct(*x) for x in (((2, time, 16), "float32"), ((2, time), "bool"), ((16, 16), "float32"))
+    ]
+    exported = jax.export.export(jax.jit(fresh_functions()["log_partition"]), platforms=["cuda"])(*shapes)
+    products = [line for line in exported.mlir_module().splitlines() if "stablehlo.dot_general" in line]
+    assert products and all("precision = [HIGHEST, HIGHEST]" in line for line in products)
+
+
 def test_an_export_of_any_size_is_one_loop_on_a_gpu_too(arrays, monkeypatch):
     import jax
 

@@ -44,7 +44,7 @@ def fresh_functions():
 def recursion(request):
     """Tests run in one loop over time, in blocks whatever the size, and in the blocks of an accelerator, in pairs."""
     shortest = math.inf if request.param == "loop" else 0
-    limits = blocks.LIMITS["cpu"]._replace(shortest={"sum": shortest, "max": shortest}, largest_step=math.inf)
+    limits = {"sum": shortest, "max": shortest}, math.inf
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "LIMITS", {**blocks.LIMITS, "operations": limits, "accelerator": limits})
         if request.param == "pairs":
