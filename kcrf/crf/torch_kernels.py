@@ -5,15 +5,15 @@ results of their namesakes in `kcrf.crf`. A chain is a `Chain` or a `Trellis`. P
 than a GPU for a small batch: nothing is copied here, and `torch.library.register_autograd`, which is slow, is not used.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from kcrf.backend import Tensor
-from kcrf.crf.trellis import Counts
 from kcrf.crf.triton_kernels import best_path, chain_counts
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
+Counts: TypeAlias = tuple[Tensor, Tensor, Tensor]
 _OPTIONS = {"CHUNK": 512, "enable_fp_fusion": False}
 
 
