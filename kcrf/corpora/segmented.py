@@ -88,7 +88,7 @@ def _refusal(where: object, received: str, needed: str = "one sentence of words 
 def _words_of(path: FilePath, items: Sequence[Item]) -> list[list[str]]:
     """The words of JSON objects, or of texts in which each word is a span."""
     sentences = [tokens_of(path, item) if isinstance(item, Annotated) else item for item in items]
-    _check_not_characters(path, [(each.number, each.tokens) for each in sentences])
+    check_not_characters(path, [(each.number, each.tokens) for each in sentences])
     for number, words, _ in sentences:
         if not all(word and not re.search(r"\s", word) for word in words):
             raise _refusal(f"{path}:{number}", f"words that are empty or contain white space, {words}")
@@ -154,7 +154,7 @@ Line = tuple[int, Sequence[str]]  # its number and its words
 def check_segmented(path: object, lines: Sequence[Sequence[str]]) -> None:
     """Refuses text whose words are not separated by spaces."""
     numbered = [(number, words) for number, words in enumerate(lines, 1) if words]
-    _check_not_characters(path, numbered)
+    check_not_characters(path, numbered)
     sign = _sign_at_words([words for _, words in numbered])
     unsegmented = [] if sign else _unsegmented(numbered)
     if not sign and not unsegmented:
@@ -172,7 +172,7 @@ def check_segmented(path: object, lines: Sequence[Sequence[str]]) -> None:
     raise _refusal(f"{path}:{number}", received, "words separated by spaces")
 
 
-def _check_not_characters(path: object, lines: Sequence[Line]) -> None:
+def check_not_characters(path: object, lines: Sequence[Line]) -> None:
     """Refuses Chinese text with a space between all characters, as tokenizers write it: each would be a word."""
     words = [word for _, words in lines for word in words if CJK.match(word)]
     if len(words) >= _MANY_WORDS and sum(len(word) > 1 for word in words) <= _FEW_LONG * len(words):

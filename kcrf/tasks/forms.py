@@ -10,13 +10,14 @@ from kcrf.corpora import Sentence
 from kcrf.corpora.conll import sentences_of_tags
 from kcrf.corpora.formats import span
 from kcrf.corpora.json_formats import TAGS
+from kcrf.corpora.segmented import check_not_characters
 from kcrf.corpora.sentences import UNKNOWN
 from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES, usual_columns
 from kcrf.corpora.word_classes import are_word_tags, words_by_tags
 from kcrf.tags.scheme import ENTITY_TAG
 
 _TOKENS = ("tokens", "words", "token", "word", "Word")
-_TAGS = {"ner": (*TAGS["ner"], "Tag"), "cws": ("tags", "labels")}
+_TAGS = {"ner": (*TAGS["ner"], "Tag")}
 _TAGS_OF_WORDS, _SPANS = ("POS", *TAGS["pos"], "Tag"), ("entities", "spans")
 _SENTENCE = ("sentence_id", "sent_id", "sentence", "Sentence #")
 
@@ -35,6 +36,9 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
     if task == "cws" and rows and all(is_pair) and all(are_word_tags(tags) for _, tags in rows):
         return [words_by_tags(f"`{name}`, item {number}", *row) for number, row in enumerate(rows, 1)]
     items = [_item(task, f"`{name}`, item {number}", row) for number, row in enumerate(rows, 1)]
+    if task == "cws":
+        lists = [(n, item) for n, item in enumerate(items, 1) if isinstance(item, list)]
+        check_not_characters(f"`{name}`", [(n, [w for w in words if isinstance(w, str)]) for n, words in lists])
     return _with_entities(name, items) if task == "ner" else items
 
 
@@ -171,7 +175,7 @@ def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:
     rows = {
         number: [(number, *pair) for pair in zip(*item, strict=True)]
         for number, item in enumerate(items, 1)
-        if isinstance(item, tuple) and isinstance(item[0], list)
+        if isinstance(item, tuple) and list(map(type, item)) == [list, list]
     }
     sentences = iter(sentences_of_tags(f"`{name}`", list(filter(None, rows.values()))))
     return [next(sentences) if n in rows else item for n, item in enumerate(items, 1) if rows.get(n) != []]

@@ -178,6 +178,21 @@ def test_each_character_needs_a_tag(pair):
         items_of("cws", "train", [("今天好", "BES"), pair])
 
 
+def test_characters_are_no_words_in_memory(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"sentence_id": [0, 0, 0], "word": list("今天好"), "tag": list("BES")})
+    assert items_of("cws", "train", frame) == [["今天", "好"]]
+    with pytest.raises(ValueError, match="`train`:1: needs words separated by spaces. Received: characters"):
+        items_of("cws", "train", [list("今天天气真好")] * 20)
+    with pytest.raises(ValueError, match="`train`, sentence 1: needs a list of words without white space"):
+        task_of("cws").check("train", [["今天", None], ["好"]])
+
+
+def test_tags_in_one_string_are_refused():
+    with pytest.raises(ValueError, match="`train`, sentence 1: needs a `Sentence` or .text, spans.. Received: "):
+        task_of("ner").check("train", [(WORDS, "B-PER I-PER O B-LOC")])
+
+
 def test_a_path_and_swapped_arguments_are_refused(tmp_path):
     with pytest.raises(TypeError, match="for a file, call kcrf.corpora.read_entities. Received: 'train.conll'"):
         train_tagger(Settings(task="ner"), "train.conll", out=tmp_path / "run")
