@@ -20,9 +20,7 @@ def html_page(model: LinearModel, setup: Setup) -> str:
     """The page. Raises ValueError for a model that the page cannot compute."""
     reader, config, scheme = setup.reader, setup.config, model.scheme
     if not isinstance(reader, CharacterReader) or reader.ngrams is None:
-        raise ValueError(
-            "a page needs a model of characters (--units characters). Received: a model of words or tokens"
-        )
+        raise ValueError("a page needs a model of characters, --units characters. Received: a model of words or tokens")
     if {"ob", "oe"} & reader.ngrams.used:
         raise ValueError("a page needs a model of one segmentation standard. Received: a model with words of others")
     if config.model.min_probability is not None:

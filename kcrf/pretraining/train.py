@@ -198,9 +198,7 @@ def _run(
     batches = MaskedBatches(windows, train, settings, vocabulary, every * settings.accumulate, segments)
     held_out = MaskedBatches(windows, valid, settings, vocabulary, segments=segments)
     if not any(held_out[step][-1].any() for step in range(len(held_out))):
-        raise ValueError(
-            "Pretraining needs tokens of the vocabulary. Received: a text whose tokens are nearly all [UNK]"
-        )
+        raise ValueError("Pretraining needs known tokens. Received: a text whose tokens are nearly all [UNK]")
     resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
     epochs = rounds * len(batches) * settings.batch_size / len(train)
     if not any_steps:

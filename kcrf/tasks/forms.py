@@ -32,8 +32,8 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
         raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
     _check_rows(task, name, part)
     rows = _rows(task, part)
-    is_pair = [isinstance(row, (list, tuple)) and len(row) == 2 for row in rows]
-    if task == "cws" and rows and all(is_pair) and all(are_word_tags(tags) for _, tags in rows):
+    pairs = [row for row in rows if isinstance(row, (list, tuple)) and len(row) == 2 and are_word_tags(row[1])]
+    if task == "cws" and 0 < len(pairs) == len(rows):
         return [words_by_tags(f"`{name}`, item {number}", *row) for number, row in enumerate(rows, 1)]
     items = [_item(task, f"`{name}`, item {number}", row) for number, row in enumerate(rows, 1)]
     if task == "cws":
