@@ -125,9 +125,10 @@ def takes_chain(
         of_arrays = _signature_of_arrays(of_chain, others)
         loops: Any = uncompiled(function)
 
-        def compute(emissions: Any, **arguments: Any) -> Any:
+        def compute(*args: Any, **kwargs: Any) -> Any:  # TensorFlow gives all by their order
+            arguments = {**dict(zip(of_arrays.parameters, args, strict=False)), **kwargs}
             own = {parameter.name: arguments.pop(parameter.name) for parameter in others}
-            chain = Chain(emissions, **arguments)
+            chain = Chain(**arguments)
             chain.check_shapes()
             return getattr(kernels_for(chain.emissions), function.__name__, loops)(chain, **own)
 
