@@ -59,11 +59,11 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
     def _checked(self, y_true: TensorLike, y_pred: TensorLike, highest: float = math.inf) -> Any:
         """The losses `(batch,)`, and an error if one is NaN or too high. One check costs fewer kernels than two."""
         losses = self._losses(y_true, y_pred)
-        wrong = ~(losses <= highest)  # (batch,), True for NaN
+        right = losses <= highest  # (batch,), False for NaN. TensorFlow turns `~(a <= b)` into `a > b`, which is, too
         outputs, values = map(ops.stop_gradient, (y_pred, losses))  # a check that waits must not keep the step's graph
         constrained = self._layer().constraints is not None  # else training diverged
-        check_if(ops.any(wrong), lambda: self._refuse(y_true, outputs, wrong & (values == values) & constrained))
-        return ops.where(wrong, constant_beside(losses, np.float32("nan")), losses)
+        check_if(~ops.all(right), lambda: self._refuse(y_true, outputs, (values > highest) & constrained))
+        return ops.where(right, losses, constant_beside(losses, np.float32("nan")))
 
     def _losses(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         return -crf.log_likelihood(self._layer().chain(y_pred), self._read(y_true, y_pred)[1])
