@@ -53,10 +53,10 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     halves = [re.split("[\t,|]", line, maxsplit=1) for line in lines if line.strip()]
     if 2 * sum(len(x) == 2 and len({"".join(half.split()) for half in x}) == 1 for x in halves) > len(halves):
         raise _refusal(path, "what looks like texts beside their words")
-    if all(len(x) == 2 and len(x[0].split()) == len(x[1].split()) and x[1].isascii() for x in halves):
-        raise _refusal(path, "what looks like words beside their classes")
     _check_not_labels(path, [line.split("\t") for line in lines if line.strip()], not all(split[:-1]))
     _check_not_columns(path, lines)
+    if all(len(x) == 2 and len(x[0].split()) == len(x[1].split()) and x[1].isascii() for x in halves):
+        raise _refusal(path, "what looks like words beside their classes")
     if strip_tags:
         return [[without_class(word) for word in words] for words in split]
     _check_no_classes(path, split, [word for words in sentences for word in words])
