@@ -162,17 +162,10 @@ def _interrupted_run(run_dir: str) -> tuple[Any, Sources]:
 
 def _read_parts(settings: Any, sources: Sources) -> Any:
     """The training, validation and test set, or None where there is none. Several standards have dicts of sets."""
-    from kcrf.tasks import task_of
-
-    task = task_of(settings.task)
     parts = [sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")]
     if not isinstance(sources["train"], dict):
-        task.note_training_texts(parts[0], dict(zip(("valid", "test"), parts[1:], strict=True)))
         _check_held_out(settings, sources["train"], *parts[:2])
         return parts
-    train = [item for items in parts[0].values() for item in items]  # also of the other standards, whose words are seen
-    for title, part in zip(("valid", "test"), parts[1:], strict=True):
-        task.note_training_texts(train, {f"{title} {name}": items for name, items in (part or {}).items()})
     for name, path in sources["train"].items():
         _check_held_out(settings, path, parts[0][name], (parts[1] or {}).get(name))
     return parts

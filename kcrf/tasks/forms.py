@@ -10,7 +10,6 @@ from kcrf.corpora import Sentence
 from kcrf.corpora.conll import sentences_of_tags
 from kcrf.corpora.formats import span
 from kcrf.corpora.json_formats import TAGS
-from kcrf.corpora.segmented import check_not_characters
 from kcrf.corpora.sentences import UNKNOWN
 from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES, usual_columns
 from kcrf.corpora.word_classes import are_word_tags, words_by_tags
@@ -36,9 +35,6 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
     if task == "cws" and 0 < len(pairs) == len(rows):
         return [words_by_tags(f"`{name}`, item {number}", *row) for number, row in enumerate(rows, 1)]
     items = [_item(task, f"`{name}`, item {number}", row) for number, row in enumerate(rows, 1)]
-    if task == "cws" and "[" not in name:  # a standard may be one of characters
-        lists = [(n, item) for n, item in enumerate(items, 1) if isinstance(item, list)]
-        check_not_characters(f"`{name}`", [(n, [w for w in words if isinstance(w, str)]) for n, words in lists])
     return _with_entities(name, items) if task == "ner" else items
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kcrf.corpora import Sentence, read_segmented
-from kcrf.corpora.segmented import read_predicted_words
+from kcrf.corpora.segmented import check_not_characters, read_predicted_words
 from kcrf.metrics import segmentation_scores
 from kcrf.metrics.scores import TextMismatch
 from kcrf.readers import Reader, TagsOfStandard
@@ -40,7 +40,10 @@ class Segmentation(Task):
 
     def check(self, name: str, items: Any) -> Items:
         if not isinstance(items, Mapping):
-            return super().check(name, items)
+            checked = super().check(name, items)
+            lines = [(number, sentence.texts_of(sentence.spans)) for number, sentence in enumerate(checked, 1)]
+            check_not_characters(f"`{name}`", lines)
+            return checked
         sentences = []
         for standard, part in items.items():
             if not isinstance(standard, str) or not _NAME.fullmatch(standard):  # a part of names of files and layers

@@ -94,15 +94,6 @@ class Task(ABC):
             raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(items)} empty sentences")
         return sentences
 
-    def note_training_texts(self, train: Any, parts: Mapping[str, Any]) -> None:
-        """Prints a note if more than half of a part is in the training data: its scores are not of other texts."""
-        texts = set(map(self.vocabulary_text, self.check("train", train)))
-        for name, part in parts.items():
-            both = [self.vocabulary_text(item) in texts for item in self.check(name, part)] if part is not None else []
-            if sum(both) > len(both) / 2:
-                counts = f"{sum(both):,} of {len(both):,} texts"
-                print_note(f"{name}: {counts} are in the training data, too; scores will be too high")
-
     def as_sentence(self, source: str, item: Any) -> Sentence:
         """The `Sentence` of an item. Raises ValueError, which names the source, if the item is not valid."""
         if not isinstance(item, Sentence):

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from kcrf.corpora import sample
-from kcrf.progress_bars import quiet
+from kcrf.progress_bars import print_note, quiet
 from kcrf.readers.units import with_copies
 from kcrf.runs import Settings, resolve
 from kcrf.runs.stages import AugmentationConfig
@@ -81,6 +81,18 @@ def read_data(
             raise SettingError("limit", requirement, user.limit)
         parts = {**whole, "train": task.check("train", chosen)}  # a sample of sentences may be empty
     return RunData(task, whole, parts, parts, texts, is_held_out=is_held_out)
+
+
+def note_training_texts(data: RunData) -> None:
+    """Prints a note if more than half of a part is in the training data: its scores are not of other texts."""
+    learned = ("train", "valid") if data.is_held_out else ("train",)
+    texts = {data.task.vocabulary_text(item) for name in learned for item in data.whole[name]}
+    others = {name: part for name, part in data.whole.items() if name not in learned}
+    for name, part in others.items():
+        both = sum(data.task.vocabulary_text(item) in texts for item in part)
+        if both > len(part) / 2:
+            counts = f"{both:,} of {len(part):,} texts"
+            print_note(f"{name}: {counts} are in the training data, too; scores will be too high")
 
 
 def learns_all(user: Settings, data: RunData) -> bool:

@@ -9,7 +9,7 @@ from kcrf.progress_bars import print_note
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.resolve import describe_run
 from kcrf.runs.setup import load_setup, save_setup
-from kcrf.training.data import learns_all, read_data
+from kcrf.training.data import learns_all, note_training_texts, read_data
 from kcrf.training.fit import fit_network
 from kcrf.training.folds import fit_linear
 from kcrf.training.plan import RunPlan, load_plan, plan_run
@@ -66,10 +66,7 @@ def train_tagger(
     for stage in settings.stages:
         settings = STAGES[type(stage)].begun(settings)
     data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
-    if sources is None:  # `kcrf train` has printed it
-        own = ("train", "valid") if data.is_held_out else ("train",)
-        others = {name: part for name, part in data.whole.items() if name not in own}
-        data.task.note_training_texts([item for name in own for item in data.whole[name]], others)
+    note_training_texts(data)
     data = data.rejoined() if learns_all(settings, data) else data
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, folder, sources, STAGES)

@@ -183,7 +183,8 @@ def test_characters_are_no_words_in_memory(tmp_path):
     frame = pandas.DataFrame({"sentence_id": [0, 0, 0], "word": list("今天好"), "tag": list("BES")})
     assert items_of("cws", "train", frame) == [["今天", "好"]]
     with pytest.raises(ValueError, match="`train`:1: needs words separated by spaces. Received: characters"):
-        items_of("cws", "train", [list("今天天气真好")] * 20)
+        task_of("cws").check("train", [list("今天天气真好")] * 20)
+    assert len(task_of("cws").check("train", {"characters": [list("今天天气真好")] * 20})) == 20
     with pytest.raises(ValueError, match="`train`, sentence 1: needs a list of words without white space"):
         task_of("cws").check("train", [["今天", None], ["好"]])
 
