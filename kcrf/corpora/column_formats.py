@@ -56,8 +56,7 @@ def _types_alone(source: Source) -> Columns | None:
     if source.task != "ner" or is_conllu(source.lines):
         return None
     last = {line.rsplit(None, 1)[-1] for line in source.lines if line.strip() and not line.startswith("#")}
-    types = last - {"O"}
-    if types == last or any(map(ENTITY_TAG.fullmatch, types)):  # nearly all files: they need not be split for this
+    if "O" not in last or any(map(ENTITY_TAG.fullmatch, last - {"O"})):  # most files need not be split for this
         return None
     columns = split_columns(source.path, source.lines)
     tags = [cells[-1] for cells in columns.rows]

@@ -68,11 +68,13 @@ def _rows(task: str, part: Any) -> list[Any]:
 def _with_names(row: Mapping[str, Any], names: Mapping[str, list[str] | None]) -> dict[str, Any]:
     named = dict(row)
     for key, classes in names.items():
-        if classes and key in row:
-            value = row[key]
-            is_one = hasattr(value, "__index__") and not getattr(value, "ndim", 0)
-            found = [classes[number] if number >= 0 else UNKNOWN[0] for number in ([value] if is_one else value)]
-            named[key] = None if is_one and value < 0 else found[0] if is_one else found
+        if not classes or key not in row:
+            continue
+        value = row[key]
+        if hasattr(value, "__index__") and not getattr(value, "ndim", 0):  # the number of one class
+            named[key] = classes[value] if value >= 0 else None
+        else:
+            named[key] = [classes[number] if number >= 0 else UNKNOWN[0] for number in value]
     return named
 
 

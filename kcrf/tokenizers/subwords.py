@@ -316,22 +316,15 @@ def _with_prefix(definition, has_prefix):
 
 
 def _by_folder(definition, special_map, settings, added, config):
-    """The definition, changed by the other files of the folder as in `transformers`: in some classes the space before a
-    text; and the tokens that the files add, those with ids first."""
+    """The definition, changed by the other files of the folder as in `transformers`: the space before a text, which
+    some classes have, and added tokens."""
     kind = str(settings.get("tokenizer_class") or config.get("model_type")).lower().replace("-", "")
     part, default = _PREFIXES.get(kind.removesuffix("fast").removesuffix("tokenizer"), ("", None))
     whole = json.loads(definition)
     if any(found["type"] == part for found in _prefixing(whole)):
         definition = _with_prefix(definition, settings.get("add_prefix_space", default))
-    ids = {int(number): token for number, token in (settings.get("added_tokens_decoder") or {}).items()}
-    ids |= {number: token for token, number in added.items()}
-    tokens = [ids[number] for number in sorted(ids)]
-    for name in ("additional_special_tokens", "extra_special_tokens"):
-        more = settings.get(name) or special_map.get(name) or ()
-        tokens += more.values() if isinstance(more, Mapping) else more
     known = {token["content"] for token in whole.get("added_tokens") or ()}
-    flags = [token if isinstance(token, Mapping) else {"content": token, "special": True} for token in tokens]
-    new = [{k: token[k] for k in token if k != "__type"} for token in flags if token["content"] not in known]
+    new = [token for token in _added_tokens(special_map, settings, added) if token["content"] not in known]
     if not new:
         return definition
     from tokenizers import AddedToken, Tokenizer
@@ -339,3 +332,15 @@ def _by_folder(definition, special_map, settings, added, config):
     tokenizer = Tokenizer.from_str(definition)
     tokenizer.add_tokens([AddedToken(**token) for token in new])
     return tokenizer.to_str()
+
+
+def _added_tokens(special_map, settings, added):
+    """The tokens that the files of a folder add, as dicts, those with ids first."""
+    ids = {int(number): token for number, token in (settings.get("added_tokens_decoder") or {}).items()}
+    ids |= {number: token for token, number in added.items()}
+    tokens = [ids[number] for number in sorted(ids)]
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        more = settings.get(name) or special_map.get(name) or ()
+        tokens += more.values() if isinstance(more, Mapping) else more
+    flags = [token if isinstance(token, Mapping) else {"content": token, "special": True} for token in tokens]
+    return [{key: value for key, value in token.items() if key != "__type"} for token in flags]
