@@ -92,9 +92,9 @@ class RunFolder(ModelFiles):
             reason = f"their SHA-256 is another than in {CONFIG}: the file is damaged, or was replaced"
             raise ValueError(f"{path}: cannot be read as the weights of this run ({reason}). Copy or train it again")
 
-    def load_weights(self, model: Any) -> None:
+    def load_weights(self, model: Any, name: str = WEIGHTS) -> None:
         """Loads the weights into a Keras model with the same settings."""
-        path = self.existing(WEIGHTS)
+        path = self.existing(name)
         try:
             model.load_weights(path)
         except Exception as error:  # errors of h5py or Keras do not name the file

@@ -122,9 +122,9 @@ def held_out_of(run: Path | None, unseen_in: Callable[[list[Any]], np.ndarray]) 
     rows = read_predictions(path) if path and path.is_file() else []
     if not (pairs := probabilities_of(rows)):
         return None
-    facts = [row for row in rows if "expected" in row]
-    numbers = np.array([(row["expected"], len(row["gold"])) for row in facts]).reshape(-1, 2)
-    unseen = np.sum([row["unseen"] for row in facts], axis=0) if facts else unseen_in([row["text"] for row in rows])
+    numbers = np.array([(row["expected"], len(row["gold"])) for row in rows if "expected" in row]).reshape(-1, 2)
+    counts = [row["unseen"] for row in rows if "unseen" in row]
+    unseen = np.sum(counts, axis=0) if counts else unseen_in([row["text"] for row in rows])
     probabilities, right = np.array(pairs, float).T
     return HeldOut(probabilities, right, unseen, numbers)
 

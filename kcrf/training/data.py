@@ -14,7 +14,7 @@ from kcrf.runs.stages import AugmentationConfig
 from kcrf.tasks import SettingError, Task, task_of
 
 Parts = dict[str, list[Any]]
-FOLDS, FEW = 4, 1000  # sentences at most for which linear models have folds
+FOLDS, FEW = 4, 1000  # sentences at most that are all learned
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class RunData:
     copies: list[list[Any]] | None = None  # augmented copies of each item of the training set
     models: Mapping[str, str] = field(default_factory=dict)  # hashes of models that must not change before a resume
     is_held_out: bool = False  # whether the validation set is a part of the training data that were given
-    is_rejoined: bool = False  # whether this part is in the training set, too
+    apart: "RunData | None" = None  # the same, before the validation set became a part of the training set
 
-    def rejoined(self) -> "RunData":
-        """The data with the validation set as a part of the training set, which is then the validation set, too."""
+    def rejoined(self, in_folds: bool) -> "RunData":
+        """The data with the validation set as a part of the training set. `in_folds`, all of it is validated."""
 
         def joined(parts: Parts) -> Parts:
             items = [*parts["train"], *parts["valid"]]
-            return {**parts, "train": items, "valid": items}
+            return {**parts, "train": items, "valid": items if in_folds else parts["valid"]}
 
         whole, given, parts = map(joined, (self.whole, self.given, self.parts))
-        return replace(self, whole=whole, given=given, parts=parts, is_rejoined=True)
+        return replace(self, whole=whole, given=given, parts=parts, apart=self)
 
     def training_items(self) -> list[Any]:
         """The items of the training set, each followed by its copies."""
@@ -96,12 +96,16 @@ def note_training_texts(data: RunData) -> None:
 
 
 def learns_all(user: Settings, data: RunData) -> bool:
-    """Whether a linear model learns the held-out sentences, too: if they are few, and L-BFGS, which never stops early,
-    trains it."""
+    """Whether the final model learns the held-out sentences, too: if they are few, and it is a network from scratch, or
+    a linear model of entities that L-BFGS trains, which never stops early."""
     is_plain = all(isinstance(stage, AugmentationConfig) for stage in user.stages if stage.is_used)
-    is_ner = user.task == "ner" and user.encoder == "linear" and user.epochs is None and user.steps is None
+    is_plain &= user.epochs is None and user.steps is None and not _standards(data.parts["train"])
     items = len(data.parts["train"]) + len(data.parts["valid"])
-    if not (data.is_held_out and is_ner and is_plain and 2 * FOLDS <= items <= FEW):
+    if not (data.is_held_out and is_plain and 2 * FOLDS <= items <= FEW):
+        return False
+    if user.encoder != "linear":
+        return user.bert is None and data.task.output == "tags"
+    if user.task != "ner":
         return False
     with quiet(True):  # `plan_run` prints the notes
         facts = data.task.facts(user, data.whole)

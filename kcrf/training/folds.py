@@ -12,6 +12,7 @@ from kcrf.corpora.sentences import for_each_group
 from kcrf.metrics.learning_curves import LearningCurve
 from kcrf.taggers.coverage import probabilities_of_gold
 from kcrf.taggers.decoder import parts_of_sentences
+from kcrf.taggers.entity_recognizer import EntityRecognizer
 from kcrf.taggers.estimates import unseen_counts
 from kcrf.taggers.spans import Span
 from kcrf.training import linear
@@ -67,14 +68,33 @@ class FoldsTagger:
         return for_each_group(self._taggers, _facts, items)
 
 
+class HeldOutTagger(FoldsTagger):
+    """Predicts held-out sentences with a network that has not learned them."""
+
+    def __init__(self, tagger: Any, trainer: Any, count: int) -> None:
+        super().__init__([tagger] * count)
+        self._trainer = trainer
+
+    def calibrate(self, items: Sequence[Sentence]) -> float:
+        """Fits the temperature of the tags: the predictions are too few to fit that of the entities."""
+        return self._trainer.calibrate(self._taggers[0], items)
+
+    def facts(self, items: Sequence[Sentence]) -> list[dict[str, Any]]:
+        """As in `FoldsTagger`, without the expected number of entities, whose ratio to the real one is uncertain."""
+        return [{name: value for name, value in row.items() if name != "expected"} for row in super().facts(items)]
+
+
 def _facts(tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
     """How many entities a model expects in each sentence, how many features it lacks, and how likely real ones are."""
+    unseen = [unseen_counts(tagger.network, tagger.reader, [item.text], [item.tokens]) for item in items]
+    rows: list[dict[str, Any]] = [{"unseen": counts.astype(int).tolist()} for counts in unseen]
+    if not isinstance(tagger, EntityRecognizer):
+        return rows
     _, expected = tagger.decoder.spans_and_begins(parts_of_sentences(items))
     likely = probabilities_of_gold(tagger.decoder, items)
-    unseen = [unseen_counts(tagger.network, tagger.reader, [item.text], [item.tokens]) for item in items]
     return [
-        {"expected": round(number, 4), "unseen": counts.astype(int).tolist(), "likely": row}
-        for number, counts, row in zip(expected.sum(axis=1).tolist(), unseen, likely, strict=True)
+        {**row, "expected": round(number, 4), "likely": of_gold}
+        for row, number, of_gold in zip(rows, expected.sum(axis=1).tolist(), likely, strict=True)
     ]
 
 
@@ -104,5 +124,5 @@ def train_folds(plan: RunPlan) -> FoldsTagger:
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any) -> tuple[Any, dict[str, Any]]:
     """Trains the linear model of a run, after the models of its folds if it learns all sentences."""
-    folds = train_folds(plan) if plan.data.is_rejoined else None
-    return linear.fit_linear(replace(plan, folds=folds), folder, progress)
+    judge = train_folds(plan) if plan.data.apart else None
+    return linear.fit_linear(replace(plan, judge=judge), folder, progress)

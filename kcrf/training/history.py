@@ -70,6 +70,10 @@ class TrainingHistory:
         """The seconds from the start of training to the end of the last epoch."""
         return self.rows[-1]["seconds"] if self.rows else 0.0
 
+    def best(self) -> Row:
+        """The row of the best epoch, of at least one."""
+        return self._best(self.rows) or {}
+
     def _best(self, rows: Sequence[Row]) -> Row | None:
         """The row of the first of the best epochs, or None."""
         return max(rows, key=lambda record: self._sign * record[self._score], default=None)

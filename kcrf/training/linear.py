@@ -37,13 +37,14 @@ def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, d
 
 
 def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearModel]:
-    """Trains the linear models of a planned run in memory: the best ones, one for each segmentation standard."""
+    """Trains the linear models of a planned run in memory: the best ones, or the last ones if the validation set is
+    learned, too; one for each segmentation standard."""
     history, batches, trainers, best = _history(plan.config), _batches(plan.config, windows), _trainers(plan), {}
     with bar() as shown:
         task = shown.add_task("epochs of the linear model", total=plan.config.training.epochs)
         while not history.is_done():
             record, models = _epoch(plan, trainers, batches, len(history.rows))
-            if history.add(record):
+            if history.add(record) or plan.data.apart:  # sentences that are learned judge no epoch
                 best = models
             shown.advance(task)
     return best
@@ -99,7 +100,7 @@ def _epoch(plan: RunPlan, trainers: Trainers, batches: list[Any], number: int, o
     check_loss(loss, number + 1, "use a lower learning rate")
     arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
     models = read_models(arrays, config)
-    scores = validation_scores(plan.folds or linear_tagger(plan, models), plan.data.parts["valid"])
+    scores = validation_scores(plan.judge or linear_tagger(plan, models), plan.data.parts["valid"])
     return {"epoch": number + 1, "loss": loss / len(plan.windows), **scores}, models
 
 

@@ -34,14 +34,14 @@ class LinearPart:
         """A context in which a Keras model computes the average. Afterwards it has its own weights again."""
         variables = [v for standard in self._models for layer in _layers(network, standard) for v in layer.weights]
         own = [np.array(ops.convert_to_numpy(variable)) for variable in variables]
-        self._average(network, weight)
+        self.average(network, weight)
         try:
             yield
         finally:
             for variable, value in zip(variables, own, strict=True):
                 variable.assign(value)
 
-    def _average(self, network: Any, weight: float) -> None:
+    def average(self, network: Any, weight: float) -> None:
         """Replaces the scores of the network by their weighted average with the scores of the linear models."""
         for standard, model in self._models.items():
             emissions, ngrams, crf = _layers(network, standard)

@@ -25,7 +25,7 @@ from kcrf.runs.resolve import ITERATIONS
 from kcrf.runs.setup import Setup
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.training.batches import number_of_batches
-from kcrf.training.data import FOLDS, RunData
+from kcrf.training.data import RunData
 from kcrf.training.stage import Stage, StageTable
 from kcrf.training.trainers import trainer_of
 
@@ -41,7 +41,7 @@ class RunPlan:
     data: RunData
     windows: list[Any]  # of the training set with its copies, then of the unlabeled texts, with targets
     stages: list[Stage]
-    folds: Any = None  # with cross-validation, the `FoldsTagger` that judges the validation set
+    judge: Any = None  # the `FoldsTagger` that judges the validation set, if the model learns it
 
     @property
     def config(self) -> RunConfig:
@@ -65,7 +65,7 @@ def plan_run(
 ) -> RunPlan:
     """Plans a new run."""
     stored, table = user, table or {}
-    if data.is_rejoined:
+    if data.apart and user.encoder == "linear":
         user = replace(user, solver="lbfgs")  # as `learns_all` decided, whatever the number of windows
     for stage_settings in user.stages:
         if type(stage_settings) in table:
@@ -82,7 +82,7 @@ def plan_run(
     windows = _windows(config, reader, data, stages)
     config = resolve(user, replace(facts, windows=len(windows)))
     config = resolve(user, replace(facts, windows=len(windows), steps=_steps(config, windows)))
-    about = {"sources": sources, "sha256": data.fingerprints(), **({"folds": FOLDS} if data.is_rejoined else {})}
+    about = {"sources": sources, "sha256": data.fingerprints(), "learns_all": data.apart is not None}
     return RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, windows, stages)
 
 

@@ -97,11 +97,12 @@ class TrainingProgress(keras.callbacks.Callback):
 
 def fit_with_progress(
     model: Any, batches: Any, epochs: int, done: int, callbacks: list[Any], progress: Any, validation_data: Any = None
-) -> None:
-    """Fits a model on batches in their order. Ends the display of progress even after an error."""
+) -> Any:
+    """Fits a model on batches in their order, and returns its `History`. Ends the display of progress even after an
+    error."""
     options = {"validation_data": validation_data, "callbacks": callbacks, "verbose": 0, "shuffle": False}
     try:
-        model.fit(batches, epochs=epochs, initial_epoch=done, **options)
+        return model.fit(batches, epochs=epochs, initial_epoch=done, **options)
     except BaseException:
         if progress:
             progress.on_train_end()  # Keras calls it only without an error; a progress bar must restore the cursor

@@ -67,7 +67,7 @@ def train_tagger(
         settings = STAGES[type(stage)].begun(settings)
     data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
     note_training_texts(data)
-    data = data.rejoined() if learns_all(settings, data) else data
+    data = data.rejoined(settings.encoder == "linear") if learns_all(settings, data) else data
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, folder, sources, STAGES)
         if progress:
@@ -104,8 +104,8 @@ def resume_tagger(
     with RunWriter.resume(out) as folder:
         setup = load_setup(folder)
         data, progress = read_data(setup.run.user, train, valid, test, unlabeled), progress_of(progress)
-        if (setup.run.data or {}).get("folds"):
-            data = data.rejoined()
+        if (setup.run.data or {}).get("learns_all"):
+            data = data.rejoined(setup.run.user.encoder == "linear")
         return _train(load_plan(folder, setup, data, STAGES), folder, progress, out)
 
 

@@ -91,8 +91,8 @@ class TaggingTrainer(Trainer):
         parts, sources = plan.data.parts, (plan.run.data or {}).get("sources") or {}
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
-            sentences, words = parts[name], _training_words(tagger, sources, parts, name)
-            judge = plan.folds if plan.folds and name == "valid" else tagger
+            judge, learned = (plan.judge, plan.data.apart.parts) if plan.judge and name == "valid" else (tagger, parts)
+            sentences, words = parts[name], _training_words(tagger, sources, learned, name)
             predictions = judge.predictions(sentences, with_probabilities=name == last)
             scores[name] = tagger.score(sentences, predictions, words)
         rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
@@ -173,9 +173,9 @@ def finish_run(plan: Any, folder: RunWriter, tagger: Any) -> Scores:
     """Calibrates and scores the best model of a run, and writes both into its folder, which completes the run."""
     config, valid = plan.config, plan.data.parts["valid"]
     trainer = trainer_of(config.task)
-    if plan.folds:
-        tagger.curve = plan.folds.curve
-        temperature = tagger.network.temperature = plan.folds.calibrate(valid)
+    if plan.judge:
+        tagger.curve = plan.judge.curve
+        temperature = tagger.network.temperature = plan.judge.calibrate(valid)
     else:
         temperature = trainer.calibrate(tagger, valid)
     folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
