@@ -71,8 +71,9 @@ class TrainingHistory:
         return self.rows[-1]["seconds"] if self.rows else 0.0
 
     def best(self) -> Row:
-        """The row of the best epoch, of at least one."""
-        return self._best(self.rows) or {}
+        """The row of the epoch whose weights are kept, of at least one."""
+        best = self._best(self.rows)
+        return self.rows[-1] if best is None or self._found_nothing(best) else best
 
     def _best(self, rows: Sequence[Row]) -> Row | None:
         """The row of the first of the best epochs, or None."""
