@@ -35,8 +35,9 @@ _PARTS = """
 --standard NAME=FILE*  The training data of one of several segmentation standards, instead of --train, once for each:
                        one model with a CRF for each standard on one encoder. Only for cws. [one standard]
 --valid FILE*          Held-out data to choose the best epoch by; with --standard NAME=FILE, once for each standard that
-                       has some. [a tenth of the training data, by --seed; for linear models of up to 1,000 sentences
-                       with entities, four folds: the model learns all sentences, and each is scored without it]
+                       has some. [a tenth of the training data, by --seed. If they are at most 1,000 sentences, a
+                       network from scratch is then trained again on all of them; a linear model with entities learns
+                       all, and four folds score it]
 --test FILE*           Test data, scored once at the end; with --standard NAME=FILE, once for each standard that has
                        some. [none]
 --unlabeled FILE       Unlabeled text that the teacher labels: one text per line, or two texts with a tab between them.

@@ -39,8 +39,9 @@ def train_tagger(
             `(words, tags)`, for segmentation of lists of words or `(text, "BMES")`. Or a dataset of Hugging Face with
             tokens and ner_tags; or a DataFrame with them, or with a row for each token and a column sentence_id.
         valid: The validation set. Defaults to None: a tenth of `train`, by the seed, also of each segmentation standard
-            that `valid` lacks; for linear models of up to 1,000 sentences with entities, the model learns all of them,
-            and is validated by 4-fold cross-validation.
+            that `valid` lacks. With up to 1,000 sentences, a network from scratch is then trained again on all of them,
+            for as many epochs as were best, and the scores are those of the first one; a linear model with entities
+            learns all of them, and is validated by 4-fold cross-validation. Neither if `epochs` or `steps` is set.
         test: The test set, scored once at the end. Out-of-vocabulary words are those that `train` lacks. Defaults to
             None: there is no test set.
         out: The run folder. It is created if it does not exist.
