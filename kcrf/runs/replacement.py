@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kcrf.runs.lock import LOCK
-from kcrf.runs.names import CONFIG, FILES, SCORES, STATE
+from kcrf.runs.names import CONFIG, FILES, SCORES, STATE, VALIDATED
 
 
 def new_folder(path: Path) -> Path:
@@ -60,7 +60,8 @@ def settle(path: Path) -> None:
     if path.is_dir():
         clear(old)
         if is_complete(path):
-            (path / STATE).unlink(missing_ok=True)
+            for name in (VALIDATED, STATE):
+                (path / name).unlink(missing_ok=True)
 
 
 def clear(folder: Path) -> None:

@@ -47,9 +47,7 @@ def _fit_twice(plan: RunPlan, apart: RunData, folder: RunWriter, progress: Any) 
     tagger.advice = judge.advice
     folder.save_weights(tagger.model)
     held_out = HeldOutTagger(judge, trainer_of(plan.config.task), len(apart.parts["valid"]))
-    scores = finish_run(replace(plan, judge=held_out), folder, tagger)
-    folder.file(VALIDATED).unlink()
-    return tagger, scores
+    return tagger, finish_run(replace(plan, judge=held_out), folder, tagger)
 
 
 def _of_all_sentences(plan: RunPlan, best: Row, progress: Any) -> Any:

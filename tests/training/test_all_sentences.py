@@ -6,12 +6,14 @@ from dataclasses import replace
 import keras
 import numpy as np
 import pytest
+from conftest import few
+from kills import killed
 
 from kcrf.corpora import load_mini
 from kcrf.networks import network
 from kcrf.progress_bars import quiet
 from kcrf.readers.vocabulary import fold
-from kcrf.runs import Settings, read_run
+from kcrf.runs import RunWriter, Settings, read_run
 from kcrf.runs.names import LOG, PREDICTIONS, SCORES, VALIDATED
 from kcrf.taggers import EntityRecognizer, load_tagger
 from kcrf.tasks import task_of
@@ -72,6 +74,7 @@ def test_the_held_out_sentences_are_judged_by_the_model_of_the_others(runs):
     assert not (whole / VALIDATED).exists()
 
 
+@pytest.mark.once
 def test_the_final_model_has_learned_all_sentences_as_long_as_was_best(runs, corpus, tmp_path, monkeypatch):
     whole, part = runs
     best = max(read_run(whole).log, key=lambda row: row["valid_f"])
@@ -91,6 +94,7 @@ def test_the_final_model_has_learned_all_sentences_as_long_as_was_best(runs, cor
         np.testing.assert_allclose(ours, other, atol=1e-6)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["_of_all_sentences", "finish_run"])
 def test_a_run_that_was_stopped_goes_on_to_the_same_files(name, runs, corpus, tmp_path, monkeypatch):
     def fail(*arguments):
@@ -108,6 +112,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_files(name, runs, corpus, tm
         np.testing.assert_array_equal(ours, other)
 
 
+@pytest.mark.once
 def test_words_of_the_held_out_part_count_as_unknown_and_those_of_all_sentences_as_known(tmp_path, capsys):
     mini = load_mini()
     settings = Settings(width=8, depth=1, patience=1, learning_rate=0.01)
@@ -123,9 +128,61 @@ def test_words_of_the_held_out_part_count_as_unknown_and_those_of_all_sentences_
     assert "training again, on all 60 sentences, for " in capsys.readouterr().err
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("other", [{"epochs": 1}, {"task": "classify", "patience": 1}])
 def test_other_networks_learn_nine_tenths(other, corpus, tmp_path, capsys):
     settings = replace(SETTINGS, **other)
     train = corpus if settings.task == "ner" else [(f"text {number}", "ab"[number % 2]) for number in range(40)]
     train_tagger(settings, train, out=tmp_path / "run")
     assert "training again" not in capsys.readouterr().err
+
+
+SMALL = Settings(task="ner", width=8, depth=1, patience=1, learning_rate=0.02, linear_weight=0.0, augment=0)
+SHORT = [s for s in load_mini("ner").train if 8 < len(s.text) <= 16][:48]
+TRAINING = """
+from test_all_sentences import SHORT, SMALL
+from kcrf.training import resume_tagger, train_tagger
+
+if command == "resume":
+    resume_tagger(folder, SHORT)
+else:
+    train_tagger(SMALL, SHORT, out=folder)
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    killed(folder, "nothing", "train", TRAINING)
+    return folder
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "first, second",
+    few(
+        ("/model.weights.h5", "new.scores.json"),  # the name of the first weights, then the end
+        ("new.predictions.jsonl", "new.config.json"),  # with the final weights in place
+        ("/validated.weights.h5", "/state.npz"),  # complete
+        (3, 4),
+        (11, 2),
+        (12, 1),
+        (13, 3),
+        everywhere=3,
+        rest="slow",
+    ),
+)
+def test_kill_9_changes_nothing(first, second, whole, tmp_path):
+    run = tmp_path / "run"
+    assert killed(run, first, "train", TRAINING)
+    if not (run / SCORES).exists():
+        killed(run, second, "resume", TRAINING)
+    if not (run / SCORES).exists():
+        killed(run, "nothing", "resume", TRAINING)
+    with pytest.raises(FileNotFoundError, match="one that is complete"), RunWriter.resume(run):
+        pass  # puts right what was left behind
+    for name in ("config.json", PREDICTIONS, SCORES):
+        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
+    for ours, other in zip(weights_of(run), weights_of(whole), strict=True):
+        np.testing.assert_array_equal(ours, other)
+    assert {path.name for path in run.iterdir()} == {path.name for path in whole.iterdir()}
