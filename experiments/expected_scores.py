@@ -6,7 +6,7 @@
 A model with the defaults of `kcrf train --encoder linear` is trained on so many sentences of a training set, and
 estimates its scores on 600 other sentences of it, and on texts of another kind: the recognizer of People's Daily on
 Weibo (its names of persons, organizations and places), the segmenter of UD Chinese GSD on the PKU test set. Real scores
-are beside the expected ones. For entities, the sentences are split twenty times: one half chooses the minimum
+are beside the expected ones, and beside the calibration error the one by chance. For entities, the sentences are split twenty times: one half chooses the minimum
 probability for a coverage of 0.5 to 0.9, the other half counts what is found, and how many candidates there are, also
 with the fixed minimum 0.1. Results are kept in experiments/expected_scores.json.
 """
@@ -74,7 +74,8 @@ def foreign(data, corpus):
 
 
 def compared(tagger, sentences):
-    """Expected scores with their intervals, real scores, and the expected calibration error."""
+    """Expected scores with their intervals, real scores, the expected calibration error, and the one of as many
+    predictions with right probabilities, by chance: the mean of 500 draws."""
     from kcrf.metrics import calibration
 
     estimate, predictions = (
@@ -82,11 +83,14 @@ def compared(tagger, sentences):
         tagger.predictions(sentences),
     )
     right = [span.key in set(s.spans) for s, spans in zip(sentences, predictions) for span in spans]
-    _, error = calibration([span.probability for spans in predictions for span in spans], right)
+    probabilities = np.array([span.probability for spans in predictions for span in spans])
+    draws = np.random.default_rng(0).random((500, len(probabilities))) < probabilities
+    (_, error), *by_chance = (calibration(probabilities, outcome) for outcome in (right, *draws))
     real, expected = tagger.scores(sentences), estimate.as_dict()
     return {
         **{name: [*expected[name], round(real[name], 4)] for name in ("precision", "recall", "f")},
         "ece": round(error, 4),
+        "ece by chance": round(float(np.mean([error for _, error in by_chance])), 4),
         "notes": expected["notes"],
     }
 
