@@ -85,7 +85,7 @@ def test_a_fork_answers(ports, model, place):
 @pytest.mark.parametrize("model", RUNS)
 def test_a_model_that_was_used_before_the_fork_is_refused_at_once(ports, model):
     status, content = ask(ports[2], model)
-    assert status == 503 and f"The model {model} was loaded before this process was forked" in content["error"]
+    assert status == 503 and f"The model {model} was loaded before the process forked" in content["error"]
 
 
 def test_the_workers_of_uvicorn_answer(tmp_path):
