@@ -6,9 +6,10 @@
 A model with the defaults of `kcrf train --encoder linear` is trained on so many sentences of a training set, and
 estimates its scores on 600 other sentences of it, and on texts of another kind: the recognizer of People's Daily on
 Weibo (its names of persons, organizations and places), the segmenter of UD Chinese GSD on the PKU test set. Real scores
-are beside the expected ones, and beside the calibration error the one by chance. For entities, the sentences are split twenty times: one half chooses the minimum
-probability for a coverage of 0.5 to 0.9, the other half counts what is found, and how many candidates there are, also
-with the fixed minimum 0.1. Results are kept in experiments/expected_scores.json.
+are beside the expected ones, and beside the calibration error the one by chance. For entities, the sentences are split
+twenty times: one half chooses the minimum probability for a coverage of 0.5 to 0.9, the other half counts what is
+found, and how many candidates there are, also with the fixed minimum 0.1. Results are kept in
+experiments/expected_scores.json.
 """
 
 import argparse
