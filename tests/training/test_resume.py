@@ -77,7 +77,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_log_and_scores(whole
     assert not (run / "scores.json").exists()
     with patch.object(RunFolder, "read_state", autospec=True, side_effect=RunFolder.read_state) as read:
         resume_tagger(run, **PARTS)
-    assert read.call_count == 1
+    assert read.call_count == (steps > 3)  # there is no state before the first epoch ends
     assert_same_weights(weights(run), weights(whole))
     for name in ("scores.json", "predictions.jsonl", "transitions.json", "vocabulary.json"):
         assert (run / name).read_bytes() == (whole / name).read_bytes(), name
