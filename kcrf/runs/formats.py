@@ -109,8 +109,9 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
     """Reads the predictions of a run, a list of dicts.
 
     For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
-    and the segmentation `standard` (or None). Cross-validation adds the number of entities `expected`, the numbers of
-    `unseen` features and of all, and the probabilities `likely` of the gold entities. For a classifier, a dict has
+    and the segmentation `standard` (or None). If the model of the run has learned the sentences, others have predicted
+    them, and computed the numbers of `unseen` features and of all; for entities also the probabilities `likely` of the
+    gold entities, and in cross-validation the `expected` number of entities. For a classifier, a dict has
     `text`, `text_b` (or None), the labels `gold` and `found`, and `probabilities` by label. For regression, `gold` and
     `found` are numbers, and `probabilities` is empty.
     """
@@ -149,18 +150,16 @@ def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
 
 
 def _facts(path: Path, line: int, row: dict[str, Any], gold: int) -> dict[str, Any]:
-    """The numbers of a sentence of a cross-validated run."""
-    if "expected" not in row:
-        return {}
+    """The numbers of a sentence that were computed by a model which had not learned it."""
+    facts = {name: row[name] for name in ("expected", "unseen", "likely") if name in row}
+    shapes = {"expected": (), "unseen": (2,), "likely": (gold,)}
     try:
-        (new, features), likely = map(float, row["unseen"]), list(map(float, row["likely"]))
-        if len(likely) != gold:
-            raise ValueError(f"{len(likely)} probabilities of {gold} entities")
-        return {"expected": float(row["expected"]), "unseen": (new, features), "likely": likely}
-    except (KeyError, TypeError, ValueError) as error:
+        arrays = {name: np.asarray(value, float).reshape(shapes[name]) for name, value in facts.items()}
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{path}:{line}: needs numbers for expected, unseen and likely. Received: {in_words(error)}"
+            f"{path}:{line}: needs a number for expected, two for unseen, and {gold} for likely. Received: {error}"
         ) from None
+    return {name: numbers.tolist() for name, numbers in arrays.items()}
 
 
 def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import keras
 import numpy as np
@@ -16,6 +17,8 @@ from kcrf.readers.vocabulary import fold
 from kcrf.runs import RunWriter, Settings, read_run
 from kcrf.runs.names import LOG, PREDICTIONS, SCORES, VALIDATED
 from kcrf.taggers import EntityRecognizer, load_tagger
+from kcrf.taggers.coverage import conformal_threshold
+from kcrf.taggers.estimates import held_out_of, unseen_counts
 from kcrf.tasks import task_of
 from kcrf.training import fit, resume_tagger, train_tagger
 
@@ -72,6 +75,16 @@ def test_the_held_out_sentences_are_judged_by_the_model_of_the_others(runs):
     with (whole / LOG).open() as log, (part / LOG).open() as other:
         assert [line.split(",")[:3] for line in log] == [line.split(",")[:3] for line in other]
     assert not (whole / VALIDATED).exists()
+
+
+def test_candidates_and_estimates_take_the_numbers_of_the_model_that_judges(runs):
+    whole, _ = runs
+    rows = rows_of(whole)
+    limit = conformal_threshold([row["likely"] for row in rows], 0.5)
+    assert EntityRecognizer(whole, coverage=0.5).decoder.min_probability == limit
+    ours = EntityRecognizer(whole)
+    held_out = held_out_of(whole, partial(unseen_counts, ours.network, ours.reader))
+    assert held_out.unseen.tolist() == np.sum([row["unseen"] for row in rows], axis=0).tolist()
 
 
 @pytest.mark.once
