@@ -27,10 +27,11 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
         readers = {"ner": "read_entities", "cws": "read_segmented", "classify": "read_classified"}
         reader = f"kcrf.corpora.{readers.get(task, 'read_tagged')}"
         raise TypeError(f"`{name}` must be labeled data; for a file, call {reader}. Received: {str(part)[:80]!r}")
-    if isinstance(part, Mapping):
-        raise ValueError(f"`{name}` must be a list for task={task!r}. Received: a dict of {', '.join(part)}")
+    if isinstance(part, Mapping) or not isinstance(part, Iterable):
+        received = f"a dict of {', '.join(part)}" if isinstance(part, Mapping) else repr(part)
+        raise ValueError(f"`{name}` must be a list for task={task!r}. Received: {received}")
     _check_rows(task, name, part)
-    rows = _rows(task, part)
+    rows = _rows(task, part) if task in ("cws", "classify") else _with_pairs(task, name, _rows(task, part))
     pairs = [row for row in rows if isinstance(row, (list, tuple)) and len(row) == 2 and are_word_tags(row[1])]
     if task == "cws" and 0 < len(pairs) == len(rows):
         return [words_by_tags(f"`{name}`, item {number}", *row) for number, row in enumerate(rows, 1)]
@@ -40,7 +41,8 @@ def items_of(task: str, name: str, part: Any) -> list[Any]:
 
 def _check_rows(task: str, name: str, part: Any) -> None:
     """Refuses all texts in one list and all labels in another, as scikit-learn has them."""
-    parts = part if isinstance(part, tuple) and len(part) > 1 else ()
+    are_two = isinstance(part, list) and len(part) == 2 and task == "cws" and are_word_tags(part[1])  # texts, tags
+    parts = part if are_two or isinstance(part, tuple) and len(part) > 1 else ()
     if not parts or not all(isinstance(x, list) or getattr(x, "ndim", 0) == 1 for x in parts):
         return
     values = [value for each in parts for value in each]
@@ -50,7 +52,7 @@ def _check_rows(task: str, name: str, part: Any) -> None:
     is_one = task in ("ner", "pos", "cws-pos") and all(isinstance(value, str) for value in values)
     advice = f"[{name}]" if is_one or task == "cws" and max(map(len, values)) == 1 else f"list(zip(*{name}))"
     form = {"classify": "(text, label)", "cws": "words", "ner": "(text, spans)"}.get(task, "(tokens, tags)")
-    received = f"a tuple of {len(parts)} lists of {len(parts[0])}"
+    received = f"a {type(part).__name__} of {len(parts)} lists of {len(parts[0])}"
     raise ValueError(f"`{name}` must be a list of {form}, as {advice} is. Received: {received}")
 
 
@@ -63,6 +65,30 @@ def _rows(task: str, part: Any) -> list[Any]:
     kinds = {key: getattr(feature, "feature", None) or feature for key, feature in features.items()}
     names = {key: getattr(kind, "names", None) for key, kind in kinds.items()}
     return [_with_names(row, names) if names else row for row in part]
+
+
+def _with_pairs(task: str, name: str, rows: list[Any]) -> list[Any]:
+    """The rows; sentences of (token, tag) are lists of tuples. What two and two mean, the other sentences say."""
+    readings = [_is_of_pairs(task, row) for row in rows]
+    others = {is_of for is_of, row in zip(readings, rows, strict=True) if is_of is not None and _is_nested(row)}
+    if None in readings and len(others) != 1:
+        received = repr(rows[readings.index(None)])[:80]
+        raise ValueError(f"`{name}` must have ([token, ...], [tag, ...]) or [(token, tag), ...]. Received: {received}")
+    are_pairs = [others == {True} if is_of is None else is_of for is_of in readings]
+    return [list(map(tuple, row)) if is_of else row for row, is_of in zip(rows, are_pairs, strict=True)]
+
+
+def _is_nested(row: Any) -> bool:
+    return isinstance(row, (list, tuple)) and bool(row) and all(isinstance(each, (list, tuple)) for each in row)
+
+
+def _is_of_pairs(task: str, row: Any) -> bool | None:
+    """Whether a sentence is of (token, tag), not (tokens, tags). None: of two and two, in containers of one type."""
+    if not _is_nested(row) or {*map(len, row)} != {2} or isinstance(row, tuple) and isinstance(row[0], list):
+        return False
+    if task == "ner":
+        return all(ENTITY_TAG.fullmatch(str(tag)) for _, tag in row)
+    return True if len(row) != 2 or isinstance(row, list) and isinstance(row[0], tuple) else None
 
 
 def _with_names(row: Mapping[str, Any], names: Mapping[str, list[str] | None]) -> dict[str, Any]:
@@ -124,7 +150,7 @@ def _item(task: str, source: str, item: Any) -> Any:
 
 def _tuple(task: str, source: str, item: Any) -> Any:
     """A text with its spans as a `Sentence`; words and their tags as such, or for other tasks as pairs."""
-    if task == "ner" and isinstance(item, list) and item and all(map(_is_tagged_token, item)):
+    if task == "ner" and isinstance(item, list) and _is_of_pairs(task, item):
         item = tuple(zip(*item, strict=True))
     if task == "classify" or not isinstance(item, (tuple, list)) or len(item) != 2:
         return item
@@ -134,7 +160,7 @@ def _tuple(task: str, source: str, item: Any) -> Any:
         return item
     if task == "ner" and isinstance(first, str):
         return _text_with_spans(source, first, second)
-    if isinstance(first, str) or len(first) == 2 and isinstance(first, tuple):  # two words, or two (token, tag)
+    if isinstance(first, str) or isinstance(item, list) and len(first) == 2 and isinstance(first, tuple):  # or pairs
         return item
     _check_tags(source, first, second)
     if task != "ner":
@@ -162,10 +188,6 @@ def _check_tags(source: str, tokens: Sequence[Any], tags: Sequence[Any]) -> None
             f"{source}: needs the names of tags, as in names = dataset.features['ner_tags'].feature.names. "
             f"Received: numbers, such as {tags[0]!r}"
         )
-
-
-def _is_tagged_token(pair: Any) -> bool:
-    return isinstance(pair, tuple) and len(pair) == 2 and ENTITY_TAG.fullmatch(str(pair[1])) is not None
 
 
 def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:

@@ -108,13 +108,46 @@ def test_what_lacks_tags_is_refused_with_its_place(part, message):
         ("ner", (["Kim saw"], [[(0, 3, "PER")]]), Sentence("Kim saw", [(0, 3, "PER")]), "list(zip(*train))"),
         ("cws", (["今天", "好"], ["BE", "S"]), ["今天"], "list(zip(*train))"),
         ("cws", (["今", "天"], ["B", "E"]), ["今天"], "[train]"),
+        ("cws", [["今天", "好"], ["BE", "S"]], ["今天"], "list(zip(*train))"),
     ],
 )
 def test_texts_in_one_list_and_labels_in_another_are_refused(task, part, item, advice):
     """Two texts with two labels would be two pairs of texts, or of words; the advice gives the items."""
-    with pytest.raises(ValueError, match=rf"must be a list of .*, as {re.escape(advice)} is. Received: a tuple"):
+    with pytest.raises(
+        ValueError, match=rf"must be a list of .*, as {re.escape(advice)} is. Received: a {type(part).__name__}"
+    ):
         items_of(task, "train", part)
     assert items_of(task, "train", eval(advice, {"train": part}))[0] == item
+
+
+@pytest.mark.parametrize("task", ["ner", "pos", "cws-pos"])
+@pytest.mark.parametrize("outer", [list, tuple])
+@pytest.mark.parametrize("inner", [list, tuple])
+def test_sentences_of_two_tokens_are_read_as_all_others(task, outer, inner):
+    """Two tokens with two tags, as nested lists or tuples, look like two pairs of a token and its tag."""
+    pairs = [[*zip(WORDS, TAGS)], [*zip(WORDS[:2], TAGS[:2])], [*zip(WORDS[:1], TAGS[:1])]]
+    columns = [list(zip(*sentence, strict=True)) for sentence in pairs]
+    wanted = task_of(task).check("train", pairs)
+    assert [len(sentence.spans) for sentence in wanted] == ([2, 1, 1] if task == "ner" else [4, 2, 1])
+    for part in (pairs, columns):
+        made = [outer(map(inner, sentence)) for sentence in part]
+        if (outer, inner) == (tuple, list) and part is pairs or (outer, inner) == (list, tuple) and part is columns:
+            continue  # what their types say, a list of tuples is of pairs
+        assert task_of(task).check("train", made) == wanted
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_two_tokens_or_two_pairs_alone_are_refused(kind):
+    part = [kind([kind(["Kim", "saw"]), kind(["NNP", "VBD"])])] * 2
+    for task in ("pos", "cws-pos"):
+        with pytest.raises(ValueError, match=r"`train` must have \(.token, ....*Received: .{2}'Kim', 'saw'"):
+            task_of(task).check("train", part)
+
+
+@pytest.mark.parametrize("part", [None, 3, True])
+def test_what_is_no_list_is_refused(part):
+    with pytest.raises(ValueError, match=f"`train` must be a list for task='ner'. Received: {part}"):
+        items_of("ner", "train", part)
 
 
 NUMBERED = {"tokens": WORDS, "ner_tags": NUMBERS, "pos_tags": [0, 0, 1, 0]}
