@@ -57,6 +57,8 @@ class Chain:
 
         Forbidden scores stay forbidden.
         """
+        if isinstance(temperature, (int, float, np.number)) and not 0 < temperature < np.inf:
+            raise ValueError(f"`temperature` must be a finite number above 0. Received: {temperature}")
         if temperature == 1:
             return self
         names = [name for name in ("emissions", "transitions", "start", "end") if getattr(self, name) is not None]

@@ -55,6 +55,8 @@ def segmentation_scores(
 
 def scores_of_words(rows: Iterable[tuple[str, Any, Any]], training_words: Iterable[str] | None) -> dict[str, Any]:
     """The scores of words `(start, end)`, from the text, the gold words and the predicted words of each sentence."""
+    if isinstance(training_words, str):
+        raise TypeError(f"`training_words` must be words, not a string of them. Received: {training_words[:40]!r}")
     vocabulary = None if training_words is None else set(training_words)
     true_words = test_words = right = oov = right_oov = 0
     for text, gold, predicted in rows:
@@ -98,6 +100,8 @@ def check_same_text(line: int, gold: str, predicted: str) -> None:
 def spans_of_words(words: Iterable[str]) -> Iterator[tuple[int, int]]:
     end = 0
     for word in words:
+        if not word:
+            raise ValueError(f"Words must not be empty. Received: an empty one after {end} characters")
         start, end = end, end + len(word)
         yield start, end
 
@@ -134,7 +138,10 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     _check_same_number(gold, predicted, "sentences")
     in_gold, in_prediction, correct = Counter(), Counter(), Counter()
     for number, (spans, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
-        spans, guesses = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
+        (spans, length), (guesses, other) = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
+        if length is not None and other is not None and length != other:
+            received = f"{length} tags of gold, {other} of prediction"
+            raise ValueError(f"Sentence {number} must have the same number of tags in both. Received: {received}")
         for counter, counted in ((in_gold, spans), (in_prediction, guesses), (correct, spans & guesses)):
             counter.update(label for _, _, label in counted)
     labels = sorted(in_gold | in_prediction)
@@ -149,8 +156,8 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     }
 
 
-def _distinct(spans: Sequence[Any], number: int, name: str) -> set[tuple[int, int, str]]:
-    """The spans `(start, end, label)` of a sentence, given as spans of any kind or as tags."""
+def _distinct(spans: Sequence[Any], number: int, name: str) -> tuple[set[tuple[int, int, str]], int | None]:
+    """The spans `(start, end, label)` of a sentence, given as spans of any kind or as tags; the number of the tags."""
     where = f"sentence {number} of the {name}"
     if isinstance(spans, str) or not isinstance(spans, Iterable):
         raise ValueError(f"A sentence must be a list of spans or of tags such as B-PER. Received: {spans!r} as {where}")
@@ -160,7 +167,7 @@ def _distinct(spans: Sequence[Any], number: int, name: str) -> set[tuple[int, in
     distinct = set(checked)
     if len(distinct) < len(checked):
         raise ValueError(f"A sentence must contain each span only once. Received: {spans} in {where}")
-    return distinct
+    return distinct, len(spans) if are_tags else None
 
 
 def _span(span: Any, where: str) -> tuple[int, int, str]:
@@ -170,7 +177,8 @@ def _span(span: Any, where: str) -> tuple[int, int, str]:
     elif hasattr(span, "start") and hasattr(span, "end"):
         values = (span.start, span.end, getattr(span, "label", None))
     else:
-        values = tuple(span[:3]) if isinstance(span, (tuple, list)) else ()
+        has_text = isinstance(span, (tuple, list)) and any(isinstance(each, str) for each in span[3:])  # as a label
+        values = tuple(span[:3]) if isinstance(span, (tuple, list)) and not has_text else ()
     are_ints = len(values) == 3 and all(isinstance(x, (int, np.integer)) and x is not True for x in values[:2])
     if not are_ints or not isinstance(values[2], str):
         form = '(start, end, label), {"start": ..., "end": ..., "label": ...} or an object with these attributes'

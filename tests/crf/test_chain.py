@@ -62,6 +62,13 @@ def test_a_divided_and_constrained_chain_has_the_enumerated_likelihoods(temperat
     assert all(scheme.violations(path[mask].tolist()) == [] for path, mask in zip(paths, MASK, strict=True))
 
 
+@pytest.mark.parametrize("temperature", [0, -1.0, float("nan"), float("inf"), np.float32(0)])
+def test_scores_are_divided_by_a_number_above_0(temperature):
+    """-1 would turn the best path into the worst, 0 all probabilities into NaN."""
+    with pytest.raises(ValueError, match=f"`temperature` must be a finite number above 0. Received: {temperature}"):
+        CHAIN.divided(temperature)
+
+
 def test_what_is_forbidden_stays_forbidden_at_any_temperature():
     hot = CHAIN.constrained(bio(["X"])).divided(1e6)
     illegal = ops.convert_to_numpy(crf.log_likelihood(hot, np.array([[2, 0, 0, 0], [0, 2, 0, 0]])))

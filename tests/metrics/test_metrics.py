@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.corpora import read_lines, read_segmented
-from kcrf.metrics import calibration, entity_scores, segmentation_scores, transition_report
+from kcrf.metrics import calibration, entity_scores, segmentation_scores, tagged_word_scores, transition_report
 from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, span_counts
 from kcrf.metrics.scores import TextMismatch
 from kcrf.tags import bio, bioes, bmes
@@ -177,6 +177,16 @@ def test_an_entity_counts_with_both_ends_and_its_type():
     [
         ([[], []], [[]], "same number of sentences. Received: 2 sentences of gold, 1 of prediction"),
         ([[]], [[(0, 1, "A"), (0, 1, "A")]], "each span only once. Received: .* in sentence 1 of the prediction"),
+        (
+            [["O"], ["B-A", "O"]],
+            [["O"], ["B-A"]],
+            "Sentence 2 must have the same number of tags.* 2 tags of gold, 1 of",
+        ),
+        (
+            [[(0, 2, "Li", "PER")]],
+            [[(0, 2, "Li", "LOC")]],
+            r"\(start, end, label\), .* \(0, 2, 'Li', 'PER'\) in sentence 1",
+        ),
     ],
 )
 def test_entities_that_cannot_be_compared_are_refused(gold, predicted, message):
@@ -340,6 +350,30 @@ def test_entities_are_lists_of_tags_too(numbers, make):
 def test_what_is_no_list_of_spans_or_tags_is_refused(sentence):
     with pytest.raises(ValueError, match="(sentence 1 of the gold|as sentence 1 of the gold)"):
         entity_scores([sentence], [[]])
+
+
+@pytest.mark.parametrize("words", [["今天", "", "好"], ["今天好", ""]])
+def test_empty_words_are_not_counted(words):
+    """Python's `"今天  好".split(" ")` has one; the script of SIGHAN has none."""
+    for score, parts in (
+        (segmentation_scores, ([words], [["今天", "好"]])),
+        (tagged_word_scores, ([pairs(words)],) * 2),
+    ):
+        with pytest.raises(ValueError, match="Words must not be empty. Received: an empty one after . characters"):
+            score(*parts)
+
+
+def pairs(words):
+    return [(word, "n") for word in words]
+
+
+@pytest.mark.parametrize(
+    ("score", "gold"), [(segmentation_scores, [["今天"]]), (tagged_word_scores, [[("今天", "t")]])]
+)
+def test_a_string_is_no_list_of_training_words(score, gold):
+    """Its characters would be the known words, and 今天 unknown."""
+    with pytest.raises(TypeError, match="`training_words` must be words, not a string of them. Received: '今天 天气'"):
+        score(gold, gold, "今天 天气")
 
 
 def test_a_string_is_no_sentence_of_words():
