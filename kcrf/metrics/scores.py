@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -98,12 +99,10 @@ def check_same_text(line: int, gold: str, predicted: str) -> None:
 
 
 def spans_of_words(words: Iterable[str]) -> Iterator[tuple[int, int]]:
-    end = 0
-    for word in words:
-        if not word:
-            raise ValueError(f"Words must not be empty. Received: an empty one after {end} characters")
-        start, end = end, end + len(word)
-        yield start, end
+    words = list(words)
+    if "" in words:
+        raise ValueError(f"Words must not be empty. Received: {words}"[:200])
+    return pairwise(accumulate(map(len, words), initial=0))
 
 
 def share(part: int, whole: int) -> float | None:
@@ -138,10 +137,9 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     _check_same_number(gold, predicted, "sentences")
     in_gold, in_prediction, correct = Counter(), Counter(), Counter()
     for number, (spans, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
-        (spans, length), (guesses, other) = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
-        if length is not None and other is not None and length != other:
-            received = f"{length} tags of gold, {other} of prediction"
-            raise ValueError(f"Sentence {number} must have the same number of tags in both. Received: {received}")
+        (spans, tags), (guesses, others) = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
+        if tags and others:
+            _check_same_number(tags, others, f"tags in sentence {number}")
         for counter, counted in ((in_gold, spans), (in_prediction, guesses), (correct, spans & guesses)):
             counter.update(label for _, _, label in counted)
     labels = sorted(in_gold | in_prediction)
@@ -156,8 +154,8 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     }
 
 
-def _distinct(spans: Sequence[Any], number: int, name: str) -> tuple[set[tuple[int, int, str]], int | None]:
-    """The spans `(start, end, label)` of a sentence, given as spans of any kind or as tags; the number of the tags."""
+def _distinct(spans: Sequence[Any], number: int, name: str) -> tuple[set[tuple[int, int, str]], list[str]]:
+    """The spans `(start, end, label)` of a sentence, given as spans of any kind or as tags, and the tags or nothing."""
     where = f"sentence {number} of the {name}"
     if isinstance(spans, str) or not isinstance(spans, Iterable):
         raise ValueError(f"A sentence must be a list of spans or of tags such as B-PER. Received: {spans!r} as {where}")
@@ -167,7 +165,7 @@ def _distinct(spans: Sequence[Any], number: int, name: str) -> tuple[set[tuple[i
     distinct = set(checked)
     if len(distinct) < len(checked):
         raise ValueError(f"A sentence must contain each span only once. Received: {spans} in {where}")
-    return distinct, len(spans) if are_tags else None
+    return distinct, spans if are_tags else []
 
 
 def _span(span: Any, where: str) -> tuple[int, int, str]:
@@ -177,8 +175,7 @@ def _span(span: Any, where: str) -> tuple[int, int, str]:
     elif hasattr(span, "start") and hasattr(span, "end"):
         values = (span.start, span.end, getattr(span, "label", None))
     else:
-        has_text = isinstance(span, (tuple, list)) and any(isinstance(each, str) for each in span[3:])  # as a label
-        values = tuple(span[:3]) if isinstance(span, (tuple, list)) and not has_text else ()
+        values = tuple(span[:3]) if isinstance(span, (tuple, list)) and str not in map(type, span[3:]) else ()
     are_ints = len(values) == 3 and all(isinstance(x, (int, np.integer)) and x is not True for x in values[:2])
     if not are_ints or not isinstance(values[2], str):
         form = '(start, end, label), {"start": ..., "end": ..., "label": ...} or an object with these attributes'

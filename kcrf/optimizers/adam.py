@@ -65,10 +65,8 @@ class Adam(PathAware, Optimizer):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("weight_decay") is not None:
-            raise ValueError(
-                "Weight decay needs `AdamWeightDecay(weight_decay_rate=...)`: `weight_decay` would ignore "
-                f"`lr_multipliers`. Received: weight_decay={kwargs['weight_decay']}"
-            )
+            needed = "`AdamWeightDecay(weight_decay_rate=...)`: `weight_decay` would ignore `lr_multipliers`"
+            raise ValueError(f"Weight decay needs {needed}. Received: weight_decay={kwargs['weight_decay']}")
         learning_rate = kwargs.pop("lr", learning_rate)
         if not callable(learning_rate):
             learning_rate = float(learning_rate)
@@ -77,8 +75,8 @@ class Adam(PathAware, Optimizer):
         self.bias_correction = bias_correction
         # Kept as pairs: host trackers wrap dicts.
         self._lr_multipliers = tuple((str(p), float(k)) for p, k in dict(lr_multipliers or {}).items())
-        if any(factor < 0 for _, factor in self._lr_multipliers):
-            raise ValueError(f"`lr_multipliers` needs factors >= 0. Received: lr_multipliers={lr_multipliers}")
+        if not all(0 <= factor < math.inf for _, factor in self._lr_multipliers):
+            raise ValueError(f"`lr_multipliers` needs finite factors >= 0. Received: lr_multipliers={lr_multipliers}")
 
     @property
     def lr(self) -> Any:

@@ -23,9 +23,10 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, points: dict[int, float], peak: float = 1.0, name: str = "PiecewiseLinear") -> None:
         super().__init__()
-        steps = sorted((int(step), float(factor)) for step, factor in dict(points).items())
-        if not steps or steps[0][0] < 0:
-            raise ValueError(f"`points` needs at least one step, and steps >= 0. Received: points={points}")
+        points = dict(points)
+        steps = sorted((int(step), float(factor)) for step, factor in points.items())
+        if not steps or steps[0][0] < 0 or any(0 < float(step) < 1 for step in points):  # no fractions of a run
+            raise ValueError(f"`points` needs at least one step, and whole steps >= 0. Received: points={points}")
         self.points = dict(steps)
         self.peak = float(peak)
         self.name = name
@@ -60,8 +61,8 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, steps: int, then: Any, name: str = "Warmup") -> None:
         super().__init__()
-        if steps < 0:
-            raise ValueError(f"`steps` must be 0 or more. Received: steps={steps}")
+        if steps < 0 or 0 < steps < 1:
+            raise ValueError(f"`steps` must be a number of steps, 0 or more. Received: steps={steps}")
         self.steps = int(steps)
         self.then = keras.optimizers.schedules.deserialize(then) if isinstance(then, dict) else then
         self.name = name
@@ -103,7 +104,7 @@ class WarmupLinearDecay(Warmup):
     def __init__(
         self, peak: float, warmup: int, total: int, bert_jump: bool = False, name: str = "WarmupLinearDecay"
     ) -> None:
-        if not 0 <= warmup < total:
+        if not 0 <= warmup < total or total < 1:
             raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
         self.peak, self.total, self.bert_jump = float(peak), int(total), bool(bert_jump)
         super().__init__(warmup, PiecewiseLinear({0: 1, self.total - int(warmup): 0}, self.peak), name)

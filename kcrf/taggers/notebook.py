@@ -83,23 +83,16 @@ def to_html(results: Any) -> str:
     """The HTML of the result for a text, or of a list of them."""
     if isinstance(results, str | Mapping):
         raise TypeError(f"needs the result of a tagger, or a text with `spans`. Received: {results!r}"[:200])
-    many = results if isinstance(results, list | tuple) and not _is_of_one_text(results) else [results]
-    rows = [_block(_content(result)) for result in many[:_MOST]]
-    more = [_block(f"<small>… and {len(many) - _MOST} more</small>")] if len(many) > _MOST else []
-    return in_style("".join([*rows, *more]))
+    are_many = isinstance(results, list | tuple) and not isinstance(results, Spans)
+    many = results if are_many and not (results and isinstance(results[0], Span)) else [results]
+    blocks = list(map(_content, many[:_MOST]))
+    blocks += [f"<small>… and {len(many) - _MOST} more</small>"] if len(many) > _MOST else []
+    return in_style("".join(f'<div class="kcrf">{block}</div>' for block in blocks))
 
 
 def in_style(html: str) -> str:
     """HTML with the style of its classes. Lone surrogates, which no notebook can save, become question marks."""
     return (_STYLE + html).encode("utf-8", "replace").decode("utf-8")
-
-
-def _block(content: str) -> str:
-    return f'<div class="kcrf">{content}</div>'
-
-
-def _is_of_one_text(results: Sequence[Any]) -> bool:
-    return isinstance(results, Spans) or bool(results) and isinstance(results[0], Span)
 
 
 def _content(result: Any) -> str:

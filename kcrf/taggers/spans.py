@@ -122,11 +122,9 @@ def checked_list(texts: Iterable[Any], method: str, batch_size: int = 1) -> list
     if names is not None:
         columns = [str(name) for name in names]
         column = next((name for name in columns if "text" in name.lower()), "text")
-        raise TypeError(
-            f"`texts` must be a list of texts; pass the column, as in table[{column!r}]. Received: a "
-            f"{type(texts).__name__} with the columns {', '.join(columns)[:80]}"
-        )
-    if isinstance(texts, Mapping | Set):
+        received = f"a {type(texts).__name__} with the columns {', '.join(columns)[:80]}"
+        raise TypeError(f"`texts` must be a list of texts, as table[{column!r}] is. Received: {received}")
+    if isinstance(texts, Mapping | Set) or not isinstance(texts, Iterable):
         raise TypeError(f"`texts` must be a list of texts. Received: {texts!r}"[:200])
     return list(texts)
 

@@ -70,7 +70,7 @@ def _rows(task: str, part: Any) -> list[Any]:
 def _with_pairs(task: str, name: str, rows: list[Any]) -> list[Any]:
     """The rows; sentences of (token, tag) are lists of tuples. What two and two mean, the other sentences say."""
     readings = [_is_of_pairs(task, row) for row in rows]
-    others = {is_of for is_of, row in zip(readings, rows, strict=True) if is_of is not None and _is_nested(row)}
+    others = {x for x, row in zip(readings, rows, strict=True) if isinstance(row, (list, tuple)) and row} - {None}
     if None in readings and len(others) != 1:
         received = repr(rows[readings.index(None)])[:80]
         raise ValueError(f"`{name}` must have ([token, ...], [tag, ...]) or [(token, tag), ...]. Received: {received}")
@@ -78,13 +78,10 @@ def _with_pairs(task: str, name: str, rows: list[Any]) -> list[Any]:
     return [list(map(tuple, row)) if is_of else row for row, is_of in zip(rows, are_pairs, strict=True)]
 
 
-def _is_nested(row: Any) -> bool:
-    return isinstance(row, (list, tuple)) and bool(row) and all(isinstance(each, (list, tuple)) for each in row)
-
-
 def _is_of_pairs(task: str, row: Any) -> bool | None:
     """Whether a sentence is of (token, tag), not (tokens, tags). None: of two and two, in containers of one type."""
-    if not _is_nested(row) or {*map(len, row)} != {2} or isinstance(row, tuple) and isinstance(row[0], list):
+    are_two = isinstance(row, (list, tuple)) and all(isinstance(x, (list, tuple)) and len(x) == 2 for x in row)
+    if not are_two or isinstance(row, tuple) and list in map(type, row):
         return False
     if task == "ner":
         return all(ENTITY_TAG.fullmatch(str(tag)) for _, tag in row)
@@ -150,7 +147,7 @@ def _item(task: str, source: str, item: Any) -> Any:
 
 def _tuple(task: str, source: str, item: Any) -> Any:
     """A text with its spans as a `Sentence`; words and their tags as such, or for other tasks as pairs."""
-    if task == "ner" and isinstance(item, list) and _is_of_pairs(task, item):
+    if task == "ner" and isinstance(item, list) and item and _is_of_pairs(task, item):
         item = tuple(zip(*item, strict=True))
     if task == "classify" or not isinstance(item, (tuple, list)) or len(item) != 2:
         return item
@@ -184,10 +181,8 @@ def _check_tags(source: str, tokens: Sequence[Any], tags: Sequence[Any]) -> None
     if len(tokens) != len(tags):
         raise ValueError(f"{source}: needs a tag for each token. Received: {len(tokens)} tokens and {len(tags)} tags")
     if any(isinstance(tag, int) for tag in tags):
-        raise ValueError(
-            f"{source}: needs the names of tags, as in names = dataset.features['ner_tags'].feature.names. "
-            f"Received: numbers, such as {tags[0]!r}"
-        )
+        needed = "the names of tags, as in names = dataset.features['ner_tags'].feature.names"
+        raise ValueError(f"{source}: needs {needed}. Received: numbers, such as {tags[0]!r}")
 
 
 def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:

@@ -106,9 +106,8 @@ class Segmentation(Task):
 
     def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         if len(gold) != len(predicted):
-            raise MismatchError(
-                f"needs a line for each line of the gold. Received: {len(predicted)} lines, in the gold {len(gold)}"
-            )
+            received = f"{len(predicted)} lines, in the gold {len(gold)}"
+            raise MismatchError(f"needs a line for each line of the gold. Received: {received}")
         try:
             return segmentation_scores(gold, predicted, words)
         except TextMismatch as error:

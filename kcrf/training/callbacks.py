@@ -109,7 +109,8 @@ class Epochs(keras.callbacks.SwapEMAWeights):
             monitor.on_epoch_end(epoch, logs)
         weight, record, is_last = self._best_scored(epoch, logs)
         with self._linear_part.averaged(self.model, weight):
-            is_best = self._history.add(record, self._transitions(), is_last)
+            transitions = {standard: ops.convert_to_numpy(crf.trans) for standard, crf in self._tagger.crfs.items()}
+            is_best = self._history.add(record, transitions, is_last)
             self._save(is_best)
         save_state(self._folder, self.model, self._history)
         if self._report:
@@ -136,10 +137,6 @@ class Epochs(keras.callbacks.SwapEMAWeights):
             valid = validation_scores(self._tagger, self._valid)
         record = {"epoch": epoch + 1, "loss": loss, **valid, "seconds": round(time.perf_counter() - self._start, 1)}
         return {**record, **{name: float(value) for name, value in logs.items() if name not in record}}
-
-    def _transitions(self) -> dict[str | None, np.ndarray]:
-        """The transitions of each CRF, a dict of matrices by segmentation standard."""
-        return {standard: ops.convert_to_numpy(crf.trans) for standard, crf in self._tagger.crfs.items()}
 
     def _save(self, is_best: bool) -> None:
         """Writes the log, the transitions and, if they are the best, the weights."""

@@ -180,7 +180,7 @@ def test_an_entity_counts_with_both_ends_and_its_type():
         (
             [["O"], ["B-A", "O"]],
             [["O"], ["B-A"]],
-            "Sentence 2 must have the same number of tags.* 2 tags of gold, 1 of",
+            "the same number of tags in sentence 2. Received: 2 tags in sentence 2 of gold, 1 of",
         ),
         (
             [[(0, 2, "Li", "PER")]],
@@ -359,7 +359,7 @@ def test_empty_words_are_not_counted(words):
         (segmentation_scores, ([words], [["今天", "好"]])),
         (tagged_word_scores, ([pairs(words)],) * 2),
     ):
-        with pytest.raises(ValueError, match="Words must not be empty. Received: an empty one after . characters"):
+        with pytest.raises(ValueError, match="Words must not be empty. Received: .*''"):
             score(*parts)
 
 

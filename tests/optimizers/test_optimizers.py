@@ -252,7 +252,11 @@ def test_a_variable_without_gradient_stays_and_the_others_keep_their_settings():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: Adam(lr_multipliers={"a": -1}), r"`lr_multipliers` needs factors >= 0. Received: lr_multipliers="),
+        (
+            lambda: Adam(lr_multipliers={"a": -1}),
+            r"`lr_multipliers` needs finite factors >= 0. Received: lr_multipliers=",
+        ),
+        (lambda: Adam(lr_multipliers={"a": float("nan")}), r"`lr_multipliers` needs finite factors >= 0. Received: "),
         (lambda: Adam(weight_decay=0.1), r"`AdamWeightDecay\(weight_decay_rate=...\)`.* Received: weight_decay=0.1"),
         (lambda: Adam(momentum=0.9), r"Argument\(s\) not recognized: {'momentum': 0.9}"),
         (lambda: AdamWeightDecay(weight_decay_rate=-1), r"Decay rates must be >= 0. Received: weight_decay_rate=-1"),

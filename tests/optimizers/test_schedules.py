@@ -77,14 +77,19 @@ def test_a_warmup_rises_to_any_schedule_and_then_is_that_schedule(warmup):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: PiecewiseLinear({}), r"`points` needs at least one step, and steps >= 0. Received: points={}"),
-        (lambda: PiecewiseLinear({-1: 1}), r"and steps >= 0. Received: points={-1: 1}"),
+        (lambda: PiecewiseLinear({}), r"`points` needs at least one step, and whole steps >= 0. Received: points={}"),
+        (lambda: PiecewiseLinear({0.1: 1, 1.0: 0}), r"and whole steps >= 0. Received: points={0.1: 1, 1.0: 0}"),
+        (lambda: PiecewiseLinear({-1: 1}), r"and whole steps >= 0. Received: points={-1: 1}"),
         (lambda: WarmupLinearDecay(1, 10, 10), r"must end before the run. Received: warmup=10, total=10"),
         (lambda: WarmupLinearDecay(1, -1, 10), r"Received: warmup=-1, total=10"),
-        (lambda: Warmup(-1, 1.0), r"`steps` must be 0 or more. Received: steps=-1"),
+        (lambda: WarmupLinearDecay(1, 0, 0.5), r"Received: warmup=0, total=0.5"),
+        (lambda: WarmupLinearDecay(1, 0.1, 10), r"`steps` must be a number of steps, 0 or more. Received: steps=0.1"),
+        (lambda: Warmup(-1, 1.0), r"`steps` must be a number of steps, 0 or more. Received: steps=-1"),
+        (lambda: Warmup(0.1, 1.0), r"`steps` must be a number of steps, 0 or more. Received: steps=0.1"),
     ],
 )
 def test_wrong_arguments_are_refused(make, message):
+    """A fraction of the run, as other libraries take it, would be 0 steps: no warmup, or no training after step 0."""
     with pytest.raises(ValueError, match=message):
         make()
 

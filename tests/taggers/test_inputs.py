@@ -31,7 +31,7 @@ def tables():
 
 @pytest.mark.parametrize("table", list(tables()))
 def test_a_table_is_refused_with_the_line_to_write(segmenter, table):
-    message = r"pass the column, as in table\['text'\]. Received: a \w+ with the columns id, text"
+    message = r"list of texts, as table\['text'\] is. Received: a \w+ with the columns id, text"
     for method in (segmenter.predict, segmenter.segment_batch, segmenter.k_best_batch, segmenter.suggest):
         with pytest.raises(TypeError, match=message):
             method(table)
@@ -44,7 +44,9 @@ def test_a_table_is_refused_with_the_line_to_write(segmenter, table):
         assert segmenter.segment_batch(column) == segmenter.segment_batch(ROWS["text"])
 
 
-@pytest.mark.parametrize("texts", [ROWS, set(ROWS["text"]), "今天"], ids=["dict", "set", "text"])
+@pytest.mark.parametrize(
+    "texts", [ROWS, set(ROWS["text"]), "今天", None, 3], ids=["dict", "set", "text", "none", "int"]
+)
 def test_what_is_no_list_of_texts_is_refused(segmenter, texts):
     with pytest.raises(TypeError, match="`texts` must be a list of "):
         segmenter.predict(texts)
