@@ -46,10 +46,9 @@ def threshold_of_run(decoder: Any, run: Any, coverage: float) -> float:
     if not path.is_file():
         raise ValueError(f"{run}: `coverage` needs a run folder with {PREDICTIONS}. Received: none there")
     rows = read_predictions(path)
-    if all("likely" in row for row in rows):
-        return conformal_threshold([row["likely"] for row in rows], coverage)
-    sentences = [Sentence(row["text"], row["gold"]) for row in rows]
-    return conformal_threshold(probabilities_of_gold(decoder, sentences), coverage)
+    likely = [row["likely"] for row in rows if "likely" in row]  # by models that have not learned these sentences
+    likely = likely or probabilities_of_gold(decoder, [Sentence(row["text"], row["gold"]) for row in rows])
+    return conformal_threshold(likely, coverage)
 
 
 def probabilities_of_gold(decoder: Any, sentences: Sequence[Sentence]) -> list[list[float]]:

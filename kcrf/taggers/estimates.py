@@ -1,9 +1,8 @@
 """How good a tagger is on texts without labels: expected scores from its own probabilities. Needs no Keras."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,35 +11,23 @@ from kcrf.linear import LinearModel
 from kcrf.metrics.learning_curves import WIDTH, Range
 from kcrf.readers import CharacterReader, WordReader
 from kcrf.readers.vocabulary import UNKNOWN
-from kcrf.runs.formats import probabilities_of, read_predictions
-from kcrf.runs.names import PREDICTIONS
+from kcrf.runs.formats import probabilities_of
 from kcrf.tags import TagScheme
 
 _DROP = 0.03  # of the mean probability, from which on texts are called unlike the training data
 _UNSEEN = 0.02  # more of the texts is new to the model than of the held-out texts: worth a note
 _INPUTS: dict[type[Any], str] = {CharacterReader: "characters", WordReader: "tokens"}  # whose unknown ones are counted
-# Of some texts: their number, the label and the probability of each prediction, the expected number of each label, and
-# the `unseen_counts`.
-Expected = tuple[int, Iterable[tuple[str, float]], Iterable[float], np.ndarray]
 
 
 @dataclass(frozen=True)
 class ExpectedScores:
-    """Expected precision, recall and F1: each a `Range` of the score and its interval of 95 %, None if it is undefined.
+    """Expected precision, recall and F1: each a `Range` of the score and its interval of 95 %, None if undefined."""
 
-    Attributes:
-        found: The number of predictions.
-        right: The expected number of right predictions.
-        true: The expected number of words, entities, tokens or texts.
-        deviation: The standard deviation of `right`, with the uncertainty of the calibration.
-        true_deviation: The standard deviation of `true`.
-    """
-
-    found: int
-    right: float
-    true: float
-    deviation: float
-    true_deviation: float = 0.0
+    found: int  # predictions
+    right: float  # the expected number of right predictions
+    true: float  # the expected number of words, entities, tokens or texts
+    deviation: float  # the standard deviation of `right`, with the uncertainty of the calibration
+    true_deviation: float = 0.0  # the standard deviation of `true`
 
     def _of(self, total: float, deviation: float = 0.0) -> Range | None:
         if not total:
@@ -66,18 +53,12 @@ class Estimate:
 
     The expected number of right predictions is the sum of their probabilities. The expected number of words or entities
     is the sum, over all places, of the probability that one begins. Both hold for texts like the training data.
-
-    Attributes:
-        texts: The number of texts.
-        all: The `ExpectedScores` of all labels together.
-        labels: A dict of the `ExpectedScores` of each label; empty for words without classes.
-        notes: Sentences on why the estimate may not hold.
     """
 
-    texts: int
-    all: ExpectedScores
-    labels: dict[str, ExpectedScores]
-    notes: tuple[str, ...] = ()
+    texts: int  # the number of texts
+    all: ExpectedScores  # of all labels together
+    labels: dict[str, ExpectedScores]  # empty for words without classes
+    notes: tuple[str, ...] = ()  # sentences on why the estimate may not hold
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -87,16 +68,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions for the held-out texts of a run: their probabilities, and whether each is right.
-
-    `unseen` has the numbers of unseen features and of all features of the texts. A cross-validated run also has
-    `numbers`, the expected and the real number of entities of each text.
-    """
+    """Predictions for the held-out texts of a run."""
 
     probabilities: np.ndarray
-    right: np.ndarray
-    unseen: np.ndarray
-    numbers: np.ndarray
+    right: np.ndarray  # whether each prediction is right
+    unseen: np.ndarray  # the `unseen_counts` of the texts
+    numbers: np.ndarray  # (texts, 2): the expected and the real number of entities, if the run is cross-validated
 
     @property
     def deviation(self) -> float:
@@ -107,26 +84,21 @@ class HeldOut:
 
     @property
     def ratio(self) -> tuple[float, float]:
-        """The factor that corrects the expected number of entities, and the standard deviation of this factor."""
-        if not self.numbers.any():
-            return 1.0, 0.0
-        expected, real = self.numbers.sum(axis=0).tolist()
+        """The factor that corrects the expected number of entities, and its standard deviation."""
+        expected, real = self.numbers.sum(axis=0)
         ratio = (real + 1) / (expected + 1)
-        errors = self.numbers @ [-ratio, 1]
-        return ratio, float(np.sqrt((errors**2).sum()) / (expected + 1))
+        return float(ratio), float(np.linalg.norm(self.numbers @ [-ratio, 1]) / (expected + 1))
 
 
-def held_out_of(run: Path | None, unseen_in: Callable[[list[Any]], np.ndarray]) -> HeldOut | None:
-    """The predictions in a run folder, which are those for the last held-out part; None if there are none."""
-    path = run and run / PREDICTIONS
-    rows = read_predictions(path) if path and path.is_file() else []
+def held_out_of(rows: Sequence[Mapping[str, Any]], unseen_in: Callable[[list[str]], np.ndarray]) -> HeldOut | None:
+    """The predictions of a run for its last held-out part; None if there are none with probabilities."""
     if not (pairs := probabilities_of(rows)):
         return None
     numbers = np.array([(row["expected"], len(row["gold"])) for row in rows if "expected" in row]).reshape(-1, 2)
     counts = [row["unseen"] for row in rows if "unseen" in row]
-    unseen = np.sum(counts, axis=0) if counts else unseen_in([row["text"] for row in rows])
+    texts = ["\t".join(filter(None, (row["text"], row.get("text_b")))) for row in rows]
     probabilities, right = np.array(pairs, float).T
-    return HeldOut(probabilities, right, unseen, numbers)
+    return HeldOut(probabilities, right, np.sum(counts, axis=0) if counts else unseen_in(texts), numbers)
 
 
 def begins_of(scheme: TagScheme) -> np.ndarray:
@@ -138,8 +110,12 @@ def begins_of(scheme: TagScheme) -> np.ndarray:
     return rows
 
 
-def estimate_of(parts: Iterable[Expected], labels: Iterable[str], held_out: HeldOut | None) -> Estimate:
-    """The estimate for texts that come in parts, with notes on where it may not hold."""
+def estimate_of(parts: Iterable[tuple[Any, ...]], labels: Iterable[str], held_out: HeldOut | None) -> Estimate:
+    """The estimate for texts that come in parts, with notes on where it may not hold.
+
+    Of a part: the number of texts, the label and the probability of each prediction, the expected number of each label,
+    and the `unseen_counts`.
+    """
     # by label: predictions, their probabilities, the variance of this sum, and the expected number
     rows = {label: np.zeros(4) for label in labels or ("",)}
     texts, unseen = 0, np.zeros(2)
@@ -147,7 +123,7 @@ def estimate_of(parts: Iterable[Expected], labels: Iterable[str], held_out: Held
         texts, unseen = texts + count, unseen + counts
         for label, p in predictions:
             rows.setdefault(label, np.zeros(4))[:3] += (1, p, p * (1 - p))
-        for row, number in zip(list(rows.values()), true):
+        for row, number in zip(rows.values(), true):
             row[3] += number
     together = _scores(np.sum(list(rows.values()), axis=0), held_out)
     by_label = {label: _scores(row, held_out) for label, row in rows.items() if label}
@@ -157,9 +133,8 @@ def estimate_of(parts: Iterable[Expected], labels: Iterable[str], held_out: Held
 def _scores(row: np.ndarray, held_out: HeldOut | None) -> ExpectedScores:
     """The deviation has two parts: which predictions are right by chance, and how well probabilities are calibrated."""
     found, right, variance, true = row.tolist()
-    calibration = held_out.deviation * found if held_out else 0.0
-    ratio, deviation = held_out.ratio if held_out else (1.0, 0.0)
-    right_deviation = math.hypot(math.sqrt(variance), calibration)
+    calibration, (ratio, deviation) = (held_out.deviation, held_out.ratio) if held_out else (0.0, (1.0, 0.0))
+    right_deviation = math.hypot(math.sqrt(variance), calibration * found)
     return ExpectedScores(int(found), right, max(right, true * ratio), right_deviation, true * deviation)
 
 
@@ -168,33 +143,32 @@ def _notes(scores: ExpectedScores, held_out: HeldOut | None, unseen: np.ndarray)
     if held_out is None:
         yield "The calibration of the model is not known: no held-out predictions are beside it."
         return
-    usual_mean, spread = held_out.probabilities.mean(), held_out.probabilities.std() / math.sqrt(len(held_out.right))
-    if scores.found and usual_mean - scores.right / scores.found > max(_DROP, WIDTH * spread):
+    usual, spread = held_out.probabilities.mean(), held_out.probabilities.std() / math.sqrt(len(held_out.right))
+    if scores.found and usual - (mean := scores.right / scores.found) > max(_DROP, WIDTH * spread):
         yield (
-            f"The mean probability of a prediction is {scores.right / scores.found:.2f}, on the held-out texts of the "
-            f"run {usual_mean:.2f}: these texts are unlike the training data, and the real scores may be lower."
+            f"The mean probability of a prediction is {mean:.2f}, on the held-out texts of the run {usual:.2f}: these "
+            "texts are unlike the training data, and the real scores may be lower."
         )
-    new, usual = (counts[0] / max(1, counts[1]) for counts in (unseen, held_out.unseen))
-    if new > usual + _UNSEEN and held_out.unseen[1]:
+    new, known = (counts[0] / max(1, counts[1]) for counts in (unseen, held_out.unseen))
+    if new > known + _UNSEEN and held_out.unseen[1]:
         yield (
-            f"{new:.1%} of the characters, words or n-grams are new to the model, {usual:.1%} of those in the "
-            "held-out texts: these texts are unlike the training data."
+            f"{new:.1%} of the characters, words or n-grams are new to the model, {known:.1%} of those in the held-out "
+            "texts: these texts are unlike the training data."
         )
 
 
-def unseen_counts(network: Any, reader: Any, texts: list[str], tokens: Any = None) -> np.ndarray:
+def unseen_counts(network: Any, reader: Any, texts: Iterable[str]) -> np.ndarray:
     """How many features of the texts a model has not learned, and how many there are; zeros where that is not known.
 
     They are the n-gram features of a linear model, or the characters or words of a network with a vocabulary of them.
     """
-    name = "ngrams" if isinstance(getattr(network, "model", None), LinearModel) else _INPUTS.get(type(reader), "")
-    if not name or name != "ngrams" and reader.vocabulary is None:
-        return np.zeros(2)
-    known = network.model.scores.any(axis=1) if name == "ngrams" else None
-    counts = np.zeros(2)
-    for reading in reader.read(texts, tokens):
+    is_linear, counts = isinstance(getattr(network, "model", None), LinearModel), np.zeros(2)
+    name = "ngrams" if is_linear else _INPUTS.get(type(reader))
+    pieces = [piece for text in texts for piece in text.split("\t")]  # a tab separates the texts of a pair
+    for reading in reader.read(pieces) if name else ():
         for window in reading.windows:
-            numbers = np.asarray(window.inputs[name]).ravel()
-            unknown = numbers == UNKNOWN if known is None else ~known[numbers] & (numbers > 0)
-            counts += (unknown.sum(), (numbers > 0).sum())
+            numbers = np.ravel(window.inputs.get(name, ()))
+            numbers = numbers[numbers > 0]
+            unknown = ~network.model.scores[numbers].any(axis=1) if is_linear else numbers == UNKNOWN
+            counts += (unknown.sum(), len(numbers))
     return counts

@@ -13,8 +13,8 @@ import numpy as np
 from kcrf.corpora import Example, Sentence
 from kcrf.corpora.splits import NearDuplicates
 from kcrf.runs import RunFolder
-from kcrf.runs.formats import read_log, read_scores
-from kcrf.runs.names import LOG, SCORES
+from kcrf.runs.formats import read_log, read_predictions, read_scores
+from kcrf.runs.names import LOG, PREDICTIONS, SCORES
 from kcrf.taggers.decoder import Decoder, OnBatch, ignore, parts_of_sentences
 from kcrf.taggers.estimates import Estimate, estimate_of, held_out_of, unseen_counts
 from kcrf.taggers.notebook import Results, Spans, in_style
@@ -73,6 +73,7 @@ class Tagger(ABC, Generic[Result]):
     curve: Any = None  # after cross-validation, the `kcrf.metrics.learning_curves.LearningCurve`
     crf: Any = None
     run: Path | None = None
+    _standard: str | None = None  # of a model of several
 
     def __init__(self, run_dir: RunPath) -> None:
         self._load(run_dir)
@@ -87,7 +88,7 @@ class Tagger(ABC, Generic[Result]):
 
     def _load(self, run: RunPath, standard: str | None = None) -> None:
         network, setup = open_model(run, self.tasks, standard)
-        self.config = setup.config
+        self.config, self._standard = setup.config, standard
         self._begin(network, setup.reader, setup.config)
         self.run = Path(open_run(run).path if isinstance(run, Run) else run)
 
@@ -175,7 +176,9 @@ class Tagger(ABC, Generic[Result]):
             (len(part), *self._expected(part, batch_size, on_batch), unseen_in(list(map(self._plain_text, part))))
             for part in parts
         )
-        return estimate_of(rows, self.labels, held_out_of(self.run, unseen_in))
+        held_out = self._read(PREDICTIONS, read_predictions) or []
+        of_standard = [row for row in held_out if self._standard in (None, row.get("standard"))]
+        return estimate_of(rows, self.labels, held_out_of(of_standard, unseen_in))
 
     @abstractmethod
     def _expected(

@@ -46,7 +46,7 @@ def _fit_twice(plan: RunPlan, apart: RunData, folder: RunWriter, progress: Any) 
     tagger = _of_all_sentences(plan, best, progress)
     tagger.advice = judge.advice
     folder.save_weights(tagger.model)
-    held_out = HeldOutTagger(judge, trainer_of(plan.config.task), len(apart.parts["valid"]))
+    held_out = HeldOutTagger([judge] * len(apart.parts["valid"]))
     return tagger, finish_run(replace(plan, judge=held_out), folder, tagger)
 
 

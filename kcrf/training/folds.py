@@ -1,8 +1,9 @@
-"""Cross-validation of linear models of few sentences: the final model learns all of them, the folds judge it."""
+"""Judges a model that learns all of few sentences by other models: each predicts sentences that it has not learned."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from kcrf.corpora import Sentence
 from kcrf.corpora.sentences import for_each_group
 from kcrf.metrics.learning_curves import LearningCurve
+from kcrf.runs.formats import probabilities_of
 from kcrf.taggers.coverage import probabilities_of_gold
 from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.taggers.entity_recognizer import EntityRecognizer
@@ -19,16 +21,16 @@ from kcrf.training import linear
 from kcrf.training.data import FOLDS
 from kcrf.training.plan import RunPlan, plan_run
 from kcrf.training.stages import STAGES
+from kcrf.training.trainers import trainer_of
 
 _TEMPERATURES = np.geomspace(0.6, 3.2, 6)
 _FEWEST = 30  # predictions from which a temperature is estimated
 
 
 class FoldsTagger:
-    """Predicts entities of each sentence of a training set with a model that was trained without this sentence.
+    """Predicts each sentence of a training set with its own tagger, which was trained without this sentence."""
 
-    `taggers` has the model for each sentence.
-    """
+    _with_numbers = True
 
     def __init__(self, taggers: Sequence[Any], curve: LearningCurve | None = None) -> None:
         self._taggers, self.curve, self.metric = taggers, curve, taggers[0].metric
@@ -41,22 +43,20 @@ class FoldsTagger:
         """As `Tagger.scores` for the training set."""
         return self._taggers[0].score(items, self.predictions(items, with_probabilities=False))
 
-    def calibrate(self, items: Sequence[Sentence]) -> float:
+    def calibrate(self, items: list[Sentence]) -> float:
         """Sets the temperature so that the probabilities add up to the number of right predictions; 1 for a few.
 
         The most likely temperature of the tags depends on tags outside of entities, and is wrong for entities.
         """
-        means, rate = [], 0.0
+        points = []  # how many more are right than expected, which grows with the temperature, and its logarithm
         for temperature in _TEMPERATURES.tolist():
             self._set_temperature(temperature)
-            rows = zip(items, self.predictions(items), strict=True)
-            pairs = [(span.probability, span.key in item.spans) for item, spans in rows for span in spans]
-            if len(pairs) < _FEWEST:
-                return self._set_temperature(1.0)
-            mean, rate = np.mean(np.array(pairs, float), axis=0).tolist()
-            means.append(mean)
-        found = np.interp(rate, means[::-1], np.log(_TEMPERATURES)[::-1])  # probabilities fall with the temperature
-        return self._set_temperature(round(math.exp(found), 2))
+            found = [[(*span.key, span.probability) for span in spans] for spans in self.predictions(items)]
+            rows = [{"gold": s.spans, "found": s.scored(spans)} for s, spans in zip(items, found, strict=True)]
+            if len(pairs := np.array(probabilities_of(rows), float)) >= _FEWEST:
+                points.append(((pairs @ [-1, 1]).mean(), math.log(temperature)))
+        best = np.exp(np.interp(0, *np.transpose(points))) if points else 1.0
+        return self._set_temperature(round(float(best), 2))
 
     def _set_temperature(self, value: float) -> float:
         for tagger in self._taggers:
@@ -65,59 +65,56 @@ class FoldsTagger:
 
     def facts(self, items: Sequence[Sentence]) -> list[dict[str, Any]]:
         """The facts of `predictions.jsonl` that a model which has learned the sentences cannot compute."""
-        return for_each_group(self._taggers, _facts, items)
+        return for_each_group(self._taggers, partial(_facts, self._with_numbers), items)
 
 
 class HeldOutTagger(FoldsTagger):
-    """Predicts held-out sentences with a network that has not learned them."""
+    """Predicts held-out sentences with a network that has not learned them.
 
-    def __init__(self, tagger: Any, trainer: Any, count: int) -> None:
-        super().__init__([tagger] * count)
-        self._trainer = trainer
+    They are few: the ratio of the expected and the real number of entities is uncertain, and so is their temperature.
+    """
 
-    def calibrate(self, items: Sequence[Sentence]) -> float:
-        """Fits the temperature of the tags: the predictions are too few to fit that of the entities."""
-        return self._trainer.calibrate(self._taggers[0], items)
+    _with_numbers = False
 
-    def facts(self, items: Sequence[Sentence]) -> list[dict[str, Any]]:
-        """As in `FoldsTagger`, without the expected number of entities, whose ratio to the real one is uncertain."""
-        return [{name: value for name, value in row.items() if name != "expected"} for row in super().facts(items)]
+    def calibrate(self, items: list[Sentence]) -> Any:
+        """Fits the temperature of the tags."""
+        return trainer_of(self._taggers[0].config.task).calibrate(self._taggers[0], items)
 
 
-def _facts(tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
-    """How many entities a model expects in each sentence, how many features it lacks, and how likely real ones are."""
-    unseen = [unseen_counts(tagger.network, tagger.reader, [item.text], [item.tokens]) for item in items]
+def _facts(with_numbers: bool, tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
+    """How many features a model lacks, of how many, how likely real entities are, and how many entities it expects."""
+    unseen = (unseen_counts(tagger.network, tagger.reader, [item.text]) for item in items)
     rows: list[dict[str, Any]] = [{"unseen": counts.astype(int).tolist()} for counts in unseen]
-    if not isinstance(tagger, EntityRecognizer):
-        return rows
-    _, expected = tagger.decoder.spans_and_begins(parts_of_sentences(items))
-    likely = probabilities_of_gold(tagger.decoder, items)
-    return [
-        {**row, "expected": round(number, 4), "likely": of_gold}
-        for row, number, of_gold in zip(rows, expected.sum(axis=1).tolist(), likely, strict=True)
-    ]
+    if isinstance(tagger, EntityRecognizer):
+        for row, likely in zip(rows, probabilities_of_gold(tagger.decoder, items), strict=True):
+            row["likely"] = likely
+    if with_numbers:
+        _, numbers = tagger.decoder.spans_and_begins(parts_of_sentences(items))
+        for row, item, of_labels in zip(rows, items, numbers, strict=True):
+            row |= {} if item.unknown else {"expected": round(float(of_labels.sum()), 4)}
+    return rows
 
 
 def train_folds(plan: RunPlan) -> FoldsTagger:
     """Trains a model without each fold, and for the learning curve two models of one fold each, with the settings of
     the final model."""
     values, items = plan.config.flat(), plan.data.parts["train"]
-    user = replace(plan.run.user, augment=values["augment"] or 0, augment_by=values["augment_by"], solver="lbfgs")
+    user = replace(plan.run.user, augment=values["augment"] or 0, augment_by=values["augment_by"])
     order = np.random.default_rng([plan.config.training.seed, FOLDS]).permutation(len(items))
     fold_of = np.argsort(order) % FOLDS  # (sentences,)
 
     def trained(chosen: np.ndarray) -> tuple[Any, float]:
         """The tagger that has learned the chosen sentences, and its score on the others."""
         train, others = ([items[number] for number in np.flatnonzero(part)] for part in (chosen, ~chosen))
-        parts = {"train": train, "valid": others}
-        own = plan_run(user, replace(plan.data, parts=parts, copies=None), table=STAGES)
+        data = replace(plan.data, parts={"train": train, "valid": others}, copies=None)
+        own = plan_run(user, data, table=STAGES)
         tagger = linear.linear_tagger(own, linear.train_linear_models(own, own.windows))
         return tagger, tagger.scores(others)[tagger.metric]
 
     taggers, scores = zip(*(trained(fold_of != fold) for fold in range(FOLDS)), strict=True)
     few = [trained(fold_of == fold)[1] for fold in range(2)]
-    sizes = [int((fold_of == 0).sum()), int((fold_of != 0).sum())]
     draws = np.stack([few, np.reshape(scores, (2, -1)).mean(axis=1)], axis=1)  # (draws, sizes)
+    sizes = [int((fold_of == 0).sum()), int((fold_of != 0).sum())]
     curve = LearningCurve(taggers[0].metric, len(items), sizes, draws) if any(few) else None
     return FoldsTagger([taggers[fold] for fold in fold_of], curve)
 

@@ -1,5 +1,6 @@
 """Tests of kcrf.taggers.estimates: against the enumeration of all analyses, and against real scores."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,9 +13,11 @@ from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary, WordReader
 from kcrf.readers.words import WordVocabulary
 from kcrf.runs import Settings
+from kcrf.runs.formats import read_predictions
+from kcrf.runs.names import PREDICTIONS
 from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.taggers.decoder import Decoder
-from kcrf.taggers.estimates import HeldOut, estimate_of, unseen_counts
+from kcrf.taggers.estimates import HeldOut, estimate_of, held_out_of, unseen_counts
 from kcrf.tags import bio, bioes, bmes, classes
 from kcrf.training import train_tagger
 
@@ -115,6 +118,17 @@ def test_texts_unlike_the_training_data_and_models_without_predictions_are_noted
     (note,) = WordSegmenter().estimate(["今天天气真好"]).notes
     assert "calibration of the model is not known" in note
     assert EntityRecognizer.estimate is WordSegmenter.estimate
+
+
+def test_characters_of_pairs_are_counted_in_both_texts_and_no_tab_between_them(tmp_path):
+    rows = [(f"猫{number % 7}", f"狗咬{number % 5}", "ab"[number % 2]) for number in range(60)]
+    train_tagger(Settings(task="classify", epochs=1), rows[:40], rows[40:], out=tmp_path / "run")
+    tagger = load_tagger(tmp_path / "run")
+    unseen_in = partial(unseen_counts, tagger.network, tagger.reader)
+    assert unseen_in(["猫1\t狗x2"]).tolist() == [1, 5]
+    held_out = held_out_of(read_predictions(tmp_path / "run" / PREDICTIONS), unseen_in)
+    assert held_out.unseen.tolist() == [0, 20 * 5]
+    assert tagger.estimate([row[:2] for row in rows]).notes == ()
 
 
 @pytest.mark.parametrize("units", ["words", "characters"])

@@ -1,6 +1,7 @@
 """Tests of kcrf.training.folds: every sentence is learned, and is judged by a model that has not learned it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,6 +80,21 @@ def test_an_estimate_corrects_the_number_of_entities_as_the_folds_say(run, corpu
     estimate = recognizer.estimate(texts).all
     assert estimate.true == pytest.approx(max(estimate.right, plain.sum() * (real + 1) / (expected + 1)), rel=1e-3)
     assert EntityRecognizer(run, coverage=0.8).decoder.min_probability in [p for row in rows for p in row["likely"]]
+
+
+@pytest.mark.parametrize("min_probability", [None, 0.2])
+@pytest.mark.parametrize("is_partial", [False, True])
+def test_calibration_counts_the_predictions_that_can_be_scored(min_probability, is_partial, run, corpus):
+    items = corpus.valid
+    if is_partial:  # of each sentence, only the first entity is known
+        items = [replace(s, spans=s.spans[:1], unknown=[span[:2] for span in s.spans[1:]]) for s in items]
+    folds = FoldsTagger([EntityRecognizer(run, min_probability)] * len(items))
+    folds.calibrate(items)
+    rows = zip(items, folds.predictions(items), strict=True)
+    scored = [(s, span) for s, spans in rows for span in spans if s.scored([(*span.key, span.probability)])]
+    right = np.mean([span.key in s.spans for s, span in scored])
+    assert np.mean([span.probability for _, span in scored]) == pytest.approx(right, abs=0.03)
+    assert ["expected" in row for row in folds.facts(items)] == [not s.unknown for s in items]
 
 
 def test_a_run_resumes_with_its_folds(run, corpus, tmp_path, monkeypatch):

@@ -20,8 +20,10 @@ from kcrf.readers.padding import training_batch
 from kcrf.reports import write_report
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
+from kcrf.runs.formats import read_predictions
 from kcrf.runs.names import LINEAR, WEIGHTS
 from kcrf.taggers import WordSegmenter, load_tagger
+from kcrf.taggers.estimates import held_out_of
 from kcrf.training import linear as linear_training
 from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.data import read_data
@@ -163,6 +165,19 @@ def test_oov_words_of_a_standard_are_those_that_its_own_sentences_lack(linear):
         words = words_of(part)
         rate = sum(word not in known[name] for word in words) / len(words)
         np.testing.assert_allclose(scores["test"]["standards"][name]["oov_rate"], rate)
+
+
+@pytest.mark.once
+def test_an_estimate_is_calibrated_by_the_held_out_sentences_of_its_standard(linear):
+    path, _ = linear
+    rows = read_predictions(path / "predictions.jsonl")
+    for name in TRAIN:
+        segmenter, of_standard = WordSegmenter(path, standard=name), [row for row in rows if row["standard"] == name]
+        deviation = held_out_of(of_standard, lambda texts: np.zeros(2)).deviation
+        estimate = segmenter.estimate(TEXTS).all
+        right = [span.probability for spans in segmenter.predict(TEXTS) for span in spans]
+        by_chance = sum(p * (1 - p) for p in right)
+        assert estimate.deviation == pytest.approx(np.hypot(by_chance**0.5, deviation * len(right)), rel=1e-4)
 
 
 @pytest.mark.once
