@@ -30,7 +30,7 @@ for number in range(ROUNDS):
     )
     if expected.value >= TARGET or len(unlabeled) < COUNT:
         break
-    needed = learning_curve(settings, labeled).law.size(TARGET)
+    needed = learning_curve(settings, labeled).size(TARGET)
     print("target out of reach" if needed is None else f"the target needs about {needed.value:.0f} sentences")
     chosen = {s.index for s in recognizer.suggest(texts, COUNT, labeled=[s.text for s in labeled])}
     labeled += [unlabeled[index] for index in sorted(chosen)]

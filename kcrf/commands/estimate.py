@@ -1,14 +1,15 @@
 """kcrf estimate: unlabeled text in, the expected scores of a model on it out."""
 
-import json
 from argparse import Namespace
 from typing import Any
 
 from kcrf.commands.model_input import STANDARD, add_model_options, checked_input, checked_texts
-from kcrf.commands.parsers import CommandParser, declare
+from kcrf.commands.parsers import CommandParser
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Progress
 from kcrf.commands.suggest import function_of_line
+from kcrf.files import json_line
+from kcrf.progress_bars import print_note
 
 EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. Scores are
 expected from the model's own probabilities. The interval contains the real score in 95 of 100 cases if the
@@ -16,19 +17,18 @@ texts are like the training data; notes say how they are unlike it.
 
 example:
   kcrf estimate --model runs/people unlabeled.txt"""
-OPTIONS = """
---json        Print a JSON object instead of a table. [no]
-"""
+OPTIONS = "--json  Print a JSON object instead of a table. [no]" + STANDARD
 
 
 def add_options(parser: CommandParser) -> None:
-    declare(parser, STANDARD)
     add_model_options(parser)
     parser.set_defaults(out=None)
 
 
 def run(options: Namespace) -> None:
-    from kcrf.progress_bars import print_note
+    from rich.console import Console
+
+    from kcrf.reports import score_table
     from kcrf.tasks import TASKS, task_of
 
     with checked_input(options, tuple(TASKS)) as lines:
@@ -43,25 +43,14 @@ def run(options: Namespace) -> None:
     if not estimate.texts:
         raise ValueError(f"{lines.name}: needs at least one text. Received: none")
     if options.json:
-        print(json.dumps(estimate.as_dict(), ensure_ascii=False))
+        print(json_line(estimate.as_dict()))
         return
-    _print(options.model, estimate)
+    columns = ["label", "precision", "recall", "F1", "found", "expected"]
+    by_label = {"all": estimate.all, **{f"  {label}": scores for label, scores in estimate.labels.items()}}
+    rows = [[name, *map(_cell, (s.precision, s.recall, s.f)), s.found, f"{s.true:.1f}"] for name, s in by_label.items()]
+    Console().print(score_table(f"{options.model}: {estimate.texts:,} texts", columns, rows))
     for note in estimate.notes:
         print_note(note)
-
-
-def _print(title: str, estimate: Any) -> None:
-    """Prints a table: the predictions found, the words or entities expected in the texts, and what follows of both."""
-    from rich.console import Console
-
-    from kcrf.reports import score_table
-
-    rows = [
-        [name, *map(_cell, (scores.precision, scores.recall, scores.f)), scores.found, f"{scores.true:.1f}"]
-        for name, scores in {"all": estimate.all, **{f"  {name}": s for name, s in estimate.labels.items()}}.items()
-    ]
-    columns = ["label", "precision", "recall", "F1", "found", "expected"]
-    Console().print(score_table(f"{title}: {estimate.texts:,} texts", columns, rows))
 
 
 def _cell(score: Any) -> str | None:

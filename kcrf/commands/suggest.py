@@ -198,7 +198,7 @@ def _count_until(options: Namespace, labeled: list[Any]) -> int:
         raise ValueError(f"--until needs --train FILE and a score above 0 and below 1. Received: {options.until}")
     curve = learning_curve(Settings(task=options.model_task, encoder="linear", augment=0), labeled)
     print_note(in_words(curve, options.until))
-    if (needed := curve.law.size(options.until)) is None:
+    if (needed := curve.size(options.until)) is None:
         raise ValueError(f"--until must be within reach of sentences like these. Received: {options.until}")
     return max(1, round(needed.value - curve.count))
 

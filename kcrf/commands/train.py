@@ -101,9 +101,7 @@ def _print_expected(tagger: Any) -> None:
     low, high = interval(bootstrap_scores(counts))
     if low == 1:  # nothing is left to gain
         return
-    needs = "`kcrf curve` says how many more sentences a better score needs"
-    if curve is not None:
-        needs = curve.needs(curve.next_goal())
+    needs = "`kcrf curve` says how many more sentences a better score needs" if curve is None else curve.needs()
     print(f"expected on texts like these: F1 {low:.2f} to {high:.2f}; {needs}; `kcrf suggest` names them")
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,24 +21,14 @@ _INPUTS: dict[type[Any], str] = {CharacterReader: "characters", WordReader: "tok
 
 @dataclass(frozen=True)
 class ExpectedScores:
-    """Expected precision, recall and F1: each a `Range` of the score and its interval of 95 %, None if undefined."""
+    """Expected scores: each a `Range` of the score and its interval of 95 %, or None if it is undefined."""
 
-    found: int  # predictions
-    right: float  # the expected number of right predictions
-    true: float  # the expected number of words, entities, tokens or texts
-    deviation: float  # the standard deviation of `right`, with the uncertainty of the calibration
-    true_deviation: float = 0.0  # the standard deviation of `true`
-
-    def _of(self, total: float, deviation: float = 0.0) -> Range | None:
-        if not total:
-            return None
-        value = min(1.0, self.right / total)
-        width = WIDTH * math.hypot(self.deviation, value * deviation) / total
-        return Range(value, max(0.0, value - width), min(1.0, value + width))
-
-    precision = property(lambda self: self._of(self.found))
-    recall = property(lambda self: self._of(self.true, self.true_deviation))
-    f = property(lambda self: self._of((self.found + self.true) / 2, self.true_deviation / 2))
+    found: int  # the number of predictions
+    right: float  # the expected number of right predictions: the sum of their probabilities
+    true: float  # the expected number of words, entities, tokens or texts: the sum of the probabilities that one begins
+    precision: Range | None
+    recall: Range | None
+    f: Range | None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: scores as a list of value, low and high."""
@@ -49,11 +39,7 @@ class ExpectedScores:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How good a tagger is on texts without labels.
-
-    The expected number of right predictions is the sum of their probabilities. The expected number of words or entities
-    is the sum, over all places, of the probability that one begins. Both hold for texts like the training data.
-    """
+    """How good a tagger is on texts without labels, if they are like the training data."""
 
     texts: int  # the number of texts
     all: ExpectedScores  # of all labels together
@@ -66,56 +52,43 @@ class Estimate:
         return {"texts": self.texts, **self.all.as_dict(), "labels": labels, "notes": list(self.notes)}
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Predictions for the held-out texts of a run."""
+class HeldOut(NamedTuple):
+    """What the predictions for the held-out texts of a run say about its probabilities. By default, there are none."""
 
-    probabilities: np.ndarray
-    right: np.ndarray  # whether each prediction is right
-    unseen: np.ndarray  # the `unseen_counts` of the texts
-    numbers: np.ndarray  # (texts, 2): the expected and the real number of entities, if the run is cross-validated
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the mean difference between a probability and the truth, at least by chance."""
-        count, right = len(self.right), self.right.sum()
-        rate = (right + 1) / (count + 2)
-        return math.hypot(math.sqrt(rate * (1 - rate) / count), self.probabilities.mean() - right / count)
-
-    @property
-    def ratio(self) -> tuple[float, float]:
-        """The factor that corrects the expected number of entities, and its standard deviation."""
-        expected, real = self.numbers.sum(axis=0)
-        ratio = (real + 1) / (expected + 1)
-        return float(ratio), float(np.linalg.norm(self.numbers @ [-ratio, 1]) / (expected + 1))
+    mean: float | None = None  # probability of a prediction
+    error: float = 0.0  # the standard error of this mean
+    deviation: float = 0.0  # of the mean difference between a probability and the truth, at least by chance
+    ratio: float = 1.0  # of the real and the expected number of entities, if the run is cross-validated
+    ratio_deviation: float = 0.0
+    unseen: Any = (0, 0)  # the `unseen_counts`
 
 
-def held_out_of(rows: Sequence[Mapping[str, Any]], unseen_in: Callable[[list[str]], np.ndarray]) -> HeldOut | None:
-    """The predictions of a run for its last held-out part; None if there are none with probabilities."""
+def held_out_of(rows: Sequence[Mapping[str, Any]], unseen_in: Callable[[list[str]], np.ndarray]) -> HeldOut:
+    """What the predictions of a run for its last held-out part say."""
     if not (pairs := probabilities_of(rows)):
-        return None
+        return HeldOut()
+    (probabilities, right), count = np.array(pairs, float).T, len(pairs)
+    rate = (right.sum() + 1) / (count + 2)
+    deviation = math.hypot(math.sqrt(rate * (1 - rate) / count), np.mean(probabilities - right))
     numbers = np.array([(row["expected"], len(row["gold"])) for row in rows if "expected" in row]).reshape(-1, 2)
-    counts = [row["unseen"] for row in rows if "unseen" in row]
-    texts = ["\t".join(filter(None, (row["text"], row.get("text_b")))) for row in rows]
-    probabilities, right = np.array(pairs, float).T
-    return HeldOut(probabilities, right, np.sum(counts, axis=0) if counts else unseen_in(texts), numbers)
+    expected, real = (numbers.sum(axis=0) + 1).tolist()
+    ratio_deviation = float(np.linalg.norm(numbers @ [-real / expected, 1])) / expected
+    unseen = [row["unseen"] for row in rows if "unseen" in row]
+    unseen = unseen or [unseen_in(["\t".join(filter(None, (row["text"], row.get("text_b")))) for row in rows])]
+    mean, error = probabilities.mean(), probabilities.std() / math.sqrt(count)
+    return HeldOut(mean, error, deviation, real / expected, ratio_deviation, np.sum(unseen, axis=0))
 
 
 def begins_of(scheme: TagScheme) -> np.ndarray:
     """The tags that begin a span of each label, `(labels, tags)` of 0 and 1; one row for words without classes."""
     labels = [[name] for name in scheme.types] or [[]]
-    rows = np.zeros((len(labels), len(scheme)))
-    for row, label in zip(rows, labels, strict=True):
-        row[[scheme.encode([(0, length, *label)], length)[0] for length in (1, 3)]] = 1
-    return rows
+    firsts = [[scheme.encode([(0, length, *label)], length)[0] for length in (1, 3)] for label in labels]
+    return np.eye(len(scheme))[firsts].max(axis=1)
 
 
-def estimate_of(parts: Iterable[tuple[Any, ...]], labels: Iterable[str], held_out: HeldOut | None) -> Estimate:
-    """The estimate for texts that come in parts, with notes on where it may not hold.
-
-    Of a part: the number of texts, the label and the probability of each prediction, the expected number of each label,
-    and the `unseen_counts`.
-    """
+def estimate_of(parts: Iterable[tuple[Any, ...]], labels: Iterable[str], held_out: HeldOut) -> Estimate:
+    """The estimate for parts of texts: their number, the label and the probability of each prediction, the expected
+    number of each label, and the `unseen_counts`."""
     # by label: predictions, their probabilities, the variance of this sum, and the expected number
     rows = {label: np.zeros(4) for label in labels or ("",)}
     texts, unseen = 0, np.zeros(2)
@@ -130,21 +103,31 @@ def estimate_of(parts: Iterable[tuple[Any, ...]], labels: Iterable[str], held_ou
     return Estimate(texts, together, by_label, tuple(_notes(together, held_out, unseen)))
 
 
-def _scores(row: np.ndarray, held_out: HeldOut | None) -> ExpectedScores:
-    """The deviation has two parts: which predictions are right by chance, and how well probabilities are calibrated."""
-    found, right, variance, true = row.tolist()
-    calibration, (ratio, deviation) = (held_out.deviation, held_out.ratio) if held_out else (0.0, (1.0, 0.0))
-    right_deviation = math.hypot(math.sqrt(variance), calibration * found)
-    return ExpectedScores(int(found), right, max(right, true * ratio), right_deviation, true * deviation)
+def _scores(row: np.ndarray, held_out: HeldOut) -> ExpectedScores:
+    found, right, variance, expected = row.tolist()
+    true, deviation = max(right, expected * held_out.ratio), expected * held_out.ratio_deviation
+    # which predictions are right by chance, and how well probabilities are calibrated
+    right_deviation = math.hypot(math.sqrt(variance), held_out.deviation * found)
+
+    def share(total: float, deviation: float) -> Range | None:
+        """The number of right predictions over a total number, with its standard deviation."""
+        if not total:
+            return None
+        value = min(1.0, right / total)
+        width = WIDTH * math.hypot(right_deviation, value * deviation) / total
+        return Range(value, max(0.0, value - width), min(1.0, value + width))
+
+    scores = share(found, 0.0), share(true, deviation), share((found + true) / 2, deviation / 2)
+    return ExpectedScores(int(found), right, true, *scores)
 
 
-def _notes(scores: ExpectedScores, held_out: HeldOut | None, unseen: np.ndarray) -> Iterator[str]:
+def _notes(scores: ExpectedScores, held_out: HeldOut, unseen: np.ndarray) -> Iterator[str]:
     """Yields sentences on why an estimate may not hold."""
-    if held_out is None:
+    if held_out.mean is None:
         yield "The calibration of the model is not known: no held-out predictions are beside it."
         return
-    usual, spread = held_out.probabilities.mean(), held_out.probabilities.std() / math.sqrt(len(held_out.right))
-    if scores.found and usual - (mean := scores.right / scores.found) > max(_DROP, WIDTH * spread):
+    mean, usual = scores.right / max(1, scores.found), held_out.mean
+    if scores.found and usual - mean > max(_DROP, WIDTH * held_out.error):
         yield (
             f"The mean probability of a prediction is {mean:.2f}, on the held-out texts of the run {usual:.2f}: these "
             "texts are unlike the training data, and the real scores may be lower."

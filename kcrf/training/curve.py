@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,40 +13,31 @@ from kcrf.runs import Settings
 from kcrf.tasks import task_of
 from kcrf.training.train import train_tagger
 
-_PARTS, _FEWEST = 4, 10  # sizes, each half of the next one; sentences of the smallest part
+_FEWEST = 10  # sentences of the smallest part
 _TESTS = 500  # models of a smaller part are scored on up to so many sentences, if a draw holds out fewer
 
 
-def learning_curve(settings: Settings, items: Sequence[Any], draws: int = 3) -> LearningCurve:
+def learning_curve(settings: Settings, items: Sequence[Any]) -> LearningCurve:
     """Trains models on an eighth, a quarter, half and all of two thirds of the labeled sentences, and scores them on
-    the others.
-
-    Each draw takes another third of the sentences for scoring. Linear models take seconds:
+    the others, once for each third. `settings` and `items` are as for `train_tagger`. Linear models take seconds:
 
     >>> curve = learning_curve(Settings(task="ner", encoder="linear", augment=0), sentences)       # doctest: +SKIP
-    >>> curve.law.score(2 * curve.count), curve.law.size(0.9)                                     # doctest: +SKIP
-
-    Args:
-        settings, items: As for `train_tagger`: `Settings`, and labeled data.
-        draws: The number of draws, at least 2. Each holds out `1 / draws` of the sentences. Defaults to 3.
+    >>> curve.score(2 * curve.count), curve.size(0.9)  # doctest: +SKIP
     """
-    count, part = len(items), -(-len(items) // draws)
-    sizes = [size for size in ((count - part) >> shift for shift in reversed(range(_PARTS))) if size >= _FEWEST]
+    count, third = len(items), -(-len(items) // 3)
+    sizes = [size for part in (8, 4, 2, 1) if (size := (count - third) // part) >= _FEWEST]
     if len(sizes) < 2:
-        raise ValueError(f"a curve needs at least {2 * _FEWEST * draws // (draws - 1)} sentences. Received: {count}")
-    order, scores, metric = np.random.default_rng(settings.seed).permutation(count), np.zeros((draws, len(sizes))), "f"
+        raise ValueError(f"a curve needs at least {3 * _FEWEST} sentences. Received: {count}")
+    order, scores, metric = np.random.default_rng(settings.seed).permutation(count), np.zeros((3, len(sizes))), "f"
     with bar() as shown:
-        task = shown.add_task("models", total=scores.size)
-        for (draw, column), _ in np.ndenumerate(scores):
-            rolled, size = np.roll(order, -draw * part), sizes[column]
-            chosen = rolled[:size], rolled[max(size, count - max(part, _TESTS)) :]
+        for draw, (column, size) in shown.track(list(product(range(3), enumerate(sizes))), description="models"):
+            rolled = np.roll(order, -draw * third)
+            chosen = rolled[:size], rolled[max(size, count - max(third, _TESTS)) :]
             metric, scores[draw, column] = score_of(settings, *([items[i] for i in sorted(rows)] for rows in chosen))
-            shown.advance(task)
     learned = scores.any(axis=0)  # no draw learned anything of smaller parts
     if learned.sum() < 2:
         raise ValueError(f"a learning curve needs models that find something. Received: scores of {scores.tolist()}")
-    sizes, scores = np.compress(learned, sizes).tolist(), scores[:, learned]
-    return LearningCurve(metric, count, sizes, scores)
+    return LearningCurve(metric, count, np.compress(learned, sizes).tolist(), scores[:, learned])
 
 
 def score_of(settings: Settings, train: list[Any], test: list[Any]) -> tuple[str, float]:

@@ -14,7 +14,7 @@ from kcrf.taggers.encoder_of_run import open_bert
 from kcrf.training.batches import Batches
 from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
 from kcrf.training.data import RunData
-from kcrf.training.folds import HeldOutTagger
+from kcrf.training.folds import FoldsTagger
 from kcrf.training.history import Row, TrainingHistory, check_loss
 from kcrf.training.linear_part import linear_part
 from kcrf.training.plan import RunPlan, plan_run
@@ -46,7 +46,7 @@ def _fit_twice(plan: RunPlan, apart: RunData, folder: RunWriter, progress: Any) 
     tagger = _of_all_sentences(plan, best, progress)
     tagger.advice = judge.advice
     folder.save_weights(tagger.model)
-    held_out = HeldOutTagger([judge] * len(apart.parts["valid"]))
+    held_out = FoldsTagger([judge] * len(apart.parts["valid"]), trainer=trainer_of(plan.config.task))
     return tagger, finish_run(replace(plan, judge=held_out), folder, tagger)
 
 

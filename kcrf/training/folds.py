@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,19 +20,19 @@ from kcrf.training import linear
 from kcrf.training.data import FOLDS
 from kcrf.training.plan import RunPlan, plan_run
 from kcrf.training.stages import STAGES
-from kcrf.training.trainers import trainer_of
 
 _TEMPERATURES = np.geomspace(0.6, 3.2, 6)
 _FEWEST = 30  # predictions from which a temperature is estimated
 
 
 class FoldsTagger:
-    """Predicts each sentence of a training set with its own tagger, which was trained without this sentence."""
+    """Predicts each sentence of a part with its own tagger, which was trained without this sentence.
 
-    _with_numbers = True
+    With a `trainer`, all have the same network, and are too few to calibrate the probabilities and number of entities.
+    """
 
-    def __init__(self, taggers: Sequence[Any], curve: LearningCurve | None = None) -> None:
-        self._taggers, self.curve, self.metric = taggers, curve, taggers[0].metric
+    def __init__(self, taggers: Sequence[Any], curve: LearningCurve | None = None, trainer: Any = None) -> None:
+        self._taggers, self.curve, self.metric, self._trainer = taggers, curve, taggers[0].metric, trainer
 
     def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
         """As `Tagger.predictions` for the training set."""
@@ -44,10 +43,10 @@ class FoldsTagger:
         return self._taggers[0].score(items, self.predictions(items, with_probabilities=False))
 
     def calibrate(self, items: list[Sentence]) -> float:
-        """Sets the temperature so that the probabilities add up to the number of right predictions; 1 for a few.
-
-        The most likely temperature of the tags depends on tags outside of entities, and is wrong for entities.
-        """
+        """Sets the temperature so that the probabilities add up to the number of right predictions; 1 for a few. The
+        most likely temperature of the tags depends on tags outside of entities, and is wrong for entities."""
+        if self._trainer:
+            return self._trainer.calibrate(self._taggers[0], items)
         points = []  # how many more are right than expected, which grows with the temperature, and its logarithm
         for temperature in _TEMPERATURES.tolist():
             self._set_temperature(temperature)
@@ -65,39 +64,24 @@ class FoldsTagger:
 
     def facts(self, items: Sequence[Sentence]) -> list[dict[str, Any]]:
         """The facts of `predictions.jsonl` that a model which has learned the sentences cannot compute."""
-        return for_each_group(self._taggers, partial(_facts, self._with_numbers), items)
+        return for_each_group(self._taggers, self._facts_of_group, items)
 
-
-class HeldOutTagger(FoldsTagger):
-    """Predicts held-out sentences with a network that has not learned them.
-
-    They are few: the ratio of the expected and the real number of entities is uncertain, and so is their temperature.
-    """
-
-    _with_numbers = False
-
-    def calibrate(self, items: list[Sentence]) -> Any:
-        """Fits the temperature of the tags."""
-        return trainer_of(self._taggers[0].config.task).calibrate(self._taggers[0], items)
-
-
-def _facts(with_numbers: bool, tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
-    """How many features a model lacks, of how many, how likely real entities are, and how many entities it expects."""
-    unseen = (unseen_counts(tagger.network, tagger.reader, [item.text]) for item in items)
-    rows: list[dict[str, Any]] = [{"unseen": counts.astype(int).tolist()} for counts in unseen]
-    if isinstance(tagger, EntityRecognizer):
-        for row, likely in zip(rows, probabilities_of_gold(tagger.decoder, items), strict=True):
-            row["likely"] = likely
-    if with_numbers:
-        _, numbers = tagger.decoder.spans_and_begins(parts_of_sentences(items))
-        for row, item, of_labels in zip(rows, items, numbers, strict=True):
-            row |= {} if item.unknown else {"expected": round(float(of_labels.sum()), 4)}
-    return rows
+    def _facts_of_group(self, tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
+        """How many features a tagger lacks, of how many, how likely real entities are, and how many it expects."""
+        unseen = (unseen_counts(tagger.network, tagger.reader, [item.text]) for item in items)
+        rows: list[dict[str, Any]] = [{"unseen": counts.astype(int).tolist()} for counts in unseen]
+        if isinstance(tagger, EntityRecognizer):
+            for row, likely in zip(rows, probabilities_of_gold(tagger.decoder, items), strict=True):
+                row["likely"] = likely
+        if self._trainer is None:
+            _, numbers = tagger.decoder.spans_and_begins(parts_of_sentences(items))
+            for row, item, of_labels in zip(rows, items, numbers, strict=True):
+                row |= {} if item.unknown else {"expected": round(float(of_labels.sum()), 4)}
+        return rows
 
 
 def train_folds(plan: RunPlan) -> FoldsTagger:
-    """Trains a model without each fold, and for the learning curve two models of one fold each, with the settings of
-    the final model."""
+    """Trains a model without each fold, and for the learning curve two models of a fold, by the user's settings."""
     values, items = plan.config.flat(), plan.data.parts["train"]
     user = replace(plan.run.user, augment=values["augment"] or 0, augment_by=values["augment_by"])
     order = np.random.default_rng([plan.config.training.seed, FOLDS]).permutation(len(items))

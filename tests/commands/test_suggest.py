@@ -235,7 +235,7 @@ def test_as_many_texts_as_a_score_needs(runs, tmp_path, capsys):
     train.write_text("\n".join(map(sentence_line, corpus.train[:60])) + "\n", encoding="utf-8")
     pool.write_text("\n".join(sentence.text for sentence in corpus.train[60:]) + "\n", encoding="utf-8")
     curve = learning_curve(Settings(task="ner", encoder="linear", augment=0), read_entities(train))
-    goal = curve.law.score(curve.count + 7).value
+    goal = curve.score(curve.count + 7).value
     arguments = ["suggest", "--model", str(runs / "ner"), str(pool)]
     assert main([*arguments, "--train", str(train), "--until", f"{goal:.6f}"]) == 0
     shown = capsys.readouterr()

@@ -60,11 +60,14 @@ def test_expected_numbers_are_those_of_all_analyses(scheme):
 
 
 def estimate(predictions, true, held_out=None, unseen=(0, 0)):
-    return estimate_of([(3, predictions, true.values(), np.array(unseen))], true, held_out)
+    return estimate_of([(3, predictions, true.values(), np.array(unseen))], true, held_out or HeldOut())
 
 
 def held_out_with(probabilities, right, unseen=(0, 0)):
-    return HeldOut(np.array(probabilities), np.array(right), np.array(unseen), np.zeros((0, 2)))
+    gold, more = [(0, 1, "A")], {"text": "", "unseen": unseen}
+    pairs = zip(probabilities, right, strict=True)
+    rows = [{"found": [(*gold[0], p)], "gold": gold if is_right else [], **more} for p, is_right in pairs]
+    return held_out_of(rows, None)
 
 
 def test_scores_and_intervals_from_probabilities():
@@ -86,7 +89,7 @@ def test_notes_need_a_difference_that_is_not_chance():
     many, few = (held_out_with(p, np.ones(len(p)), (1, 100)) for p in (random, random[:4]))
     below = [("A", random.mean() - 0.05)] * 50
     assert "unlike the training data" in estimate(below, {"A": 50.0}, many).notes[0]
-    assert estimate([("A", few.probabilities.mean() - 0.05)], {"A": 50.0}, few).notes == ()
+    assert estimate([("A", few.mean - 0.05)], {"A": 50.0}, few).notes == ()
     assert "7.0% of the characters, words or n-grams" in estimate([], {"A": 0.0}, many, (7, 100)).notes[0]
     for usual in ((6, 100), (0, 0)):  # nearly as many, or not known
         assert estimate([], {"A": 0.0}, held_out_with(random, np.ones(400), usual), (7, 100)).notes == ()

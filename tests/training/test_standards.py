@@ -174,10 +174,11 @@ def test_an_estimate_is_calibrated_by_the_held_out_sentences_of_its_standard(lin
     for name in TRAIN:
         segmenter, of_standard = WordSegmenter(path, standard=name), [row for row in rows if row["standard"] == name]
         deviation = held_out_of(of_standard, lambda texts: np.zeros(2)).deviation
-        estimate = segmenter.estimate(TEXTS).all
         right = [span.probability for spans in segmenter.predict(TEXTS) for span in spans]
         by_chance = sum(p * (1 - p) for p in right)
-        assert estimate.deviation == pytest.approx(np.hypot(by_chance**0.5, deviation * len(right)), rel=1e-4)
+        width = 1.96 * np.hypot(by_chance**0.5 / len(right), deviation)
+        value, low, _ = segmenter.estimate(TEXTS).all.precision
+        assert value - low == pytest.approx(width, rel=1e-4)
 
 
 @pytest.mark.once
