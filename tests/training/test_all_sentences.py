@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 
 import keras
 import numpy as np
@@ -15,10 +14,11 @@ from kcrf.networks import network
 from kcrf.progress_bars import quiet
 from kcrf.readers.vocabulary import fold
 from kcrf.runs import RunWriter, Settings, read_run
+from kcrf.runs.formats import read_predictions
 from kcrf.runs.names import LOG, PREDICTIONS, SCORES, VALIDATED
 from kcrf.taggers import EntityRecognizer, load_tagger
 from kcrf.taggers.coverage import conformal_threshold
-from kcrf.taggers.estimates import held_out_of, unseen_counts
+from kcrf.taggers.estimates import held_out_of
 from kcrf.tasks import task_of
 from kcrf.training import fit, resume_tagger, train_tagger
 
@@ -82,8 +82,7 @@ def test_candidates_and_estimates_take_the_numbers_of_the_model_that_judges(runs
     rows = rows_of(whole)
     limit = conformal_threshold([row["likely"] for row in rows], 0.5)
     assert EntityRecognizer(whole, coverage=0.5).decoder.min_probability == limit
-    ours = EntityRecognizer(whole)
-    held_out = held_out_of(whole, partial(unseen_counts, ours.network, ours.reader))
+    held_out = held_out_of(read_predictions(whole / PREDICTIONS), None)
     assert held_out.unseen.tolist() == np.sum([row["unseen"] for row in rows], axis=0).tolist()
 
 
