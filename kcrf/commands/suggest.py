@@ -238,7 +238,8 @@ def _pre_annotated(output_format: str, suggestion: Any) -> str:
     if isinstance(found, list):
         annotation = PreAnnotation(text, [(span.start, span.end, span.label or "word") for span in found], (), score)
     else:
-        annotation = PreAnnotation(text, [], [found.label], score, text_b)
+        labels = [found.label] if isinstance(found.label, str) else found.label
+        annotation = PreAnnotation(text, [], labels, score, text_b)
     if output_format == "doccano":
         if text_b is not None:
             raise ValueError("--format doccano needs a run of single texts. Received: a run of pairs")

@@ -3,7 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -24,11 +25,12 @@ _ENOUGH_LABELS = 10  # in this many lines, the label of the first is expected to
 
 @dataclass(frozen=True)
 class Example:
-    """A text, or a pair of texts, with its label. Neither may be blank.
+    """A text, or a pair of texts, with its label or labels. Neither may be blank.
 
     Attributes:
         text: A string.
-        label: The label, a string, or for regression a number or a string with a number.
+        label: The label, a string, or for regression a number or a string with a number. Or a list of strings, if texts
+            can have several labels or none: it becomes a sorted tuple, or a string if it has one.
         text_b: The second text of a pair, or None. Defaults to None.
         source: The origin for error messages, such as "path:line". Defaults to "".
     """
@@ -46,17 +48,32 @@ class Example:
                 raise ValueError(f"{where}`{name}` must be a string. Received: {value!r}")
             if value is not None and not value.strip():
                 raise ValueError(f"{where}`{name}` must not be empty. Received: {value!r}")
-        label = str(self.label)
         if isinstance(self.label, Collection) and not isinstance(self.label, str):
-            raise ValueError(f"{where}needs one label. Received: {label[:60]}")
-        is_missing = self.label is None or self.label != self.label  # NaN, pandas' missing value, differs from itself
-        if is_missing or not label.strip() or not label.isprintable():
-            raise ValueError(f"{where}`label` must be text that can be printed, and not empty. Received: {label!r}")
+            object.__setattr__(self, "label", _one_or_several(where, self.label))
+        for label in self.labels:
+            is_missing = label is None or label != label  # NaN, pandas' missing value, differs from itself
+            if is_missing or not str(label).strip() or not str(label).isprintable():
+                received = f"Received: {str(label)!r}"
+                raise ValueError(f"{where}`label` must be text that can be printed, and not empty. {received}")
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The label, or all labels, of the text, a tuple."""
+        return self.label if isinstance(self.label, tuple) else (self.label,)
 
     @property
     def texts(self) -> tuple[str, str | None]:
         """`(text, text_b)`."""
         return self.text, self.text_b
+
+
+def _one_or_several(where: str, labels: Collection[Any]) -> Any:
+    """The label of a list with one label, a sorted tuple of several or none."""
+    are_strings = not isinstance(labels, Mapping) and all(isinstance(label, str) for label in labels)
+    if not are_strings or len({*labels}) < len(labels):
+        raise ValueError(f"{where}several labels must be different strings. Received: {str(labels)[:60]}")
+    names = sorted(label.strip() for label in labels)
+    return names[0] if len(names) == 1 else tuple(names)
 
 
 def classified_line(text: str, text_b: str | None, **members: Any) -> str:
@@ -86,7 +103,7 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
         ValueError: A column is missing, a text or a label is empty, or there is no example. Names the line.
     """
     examples = read_all_classified(path, fields)
-    labels = {example.label for example in examples}
+    labels = {label for example in examples for label in example.labels}
     if any(label.startswith("B-") for label in labels) and all(map(ENTITY_TAG.fullmatch, labels)):
         raise ValueError(
             f"{path}: needs texts with a label each. Received: what looks like tokens with entity tags, which "
@@ -100,7 +117,7 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
 
 def undecided_examples(examples: Sequence[Example]) -> set[int]:
     """The numbers of the examples with the label "-" where the other labels are words, a set."""
-    others = {example.label for example in examples} - {"-"}
+    others = {label for example in examples for label in example.labels} - {"-"}
     if len(others) < 2 or not all(label.isalpha() and len(label) > 1 for label in others):
         return set()
     return {number for number, example in enumerate(examples) if example.label == "-"}
@@ -121,14 +138,18 @@ def read_all_classified(path: FilePath, fields: Sequence[str | int] | None = Non
     examples = []
     for number, *texts, label in rows:
         text_b = texts[1] if len(texts) > 1 else None
-        examples.append(Example(texts[0], label.strip(), text_b, f"{path}:{number}"))
+        label = label.strip() if isinstance(label, str) else label
+        examples.append(Example(texts[0], label, text_b, f"{path}:{number}"))
     if not examples:
         raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
-    labels = {example.label for example in examples}
+    labels = {label for example in examples for label in example.labels}
     for example in examples:
-        parts = re.split(r"\s*[,;|]\s*", example.label)
+        parts = re.split(r"\s*[,;|]\s*", example.label) if isinstance(example.label, str) else ()
         if len(parts) > 1 and labels.issuperset(parts):
-            raise ValueError(f"{example.source}: needs one label. Received: {example.label!r}, which joins several")
+            raise ValueError(
+                f"{example.source}: needs one label, or JSON with a list of several. Received: {example.label!r}, "
+                "which joins several"
+            )
     return examples
 
 
@@ -227,27 +248,27 @@ def _rows_of_json(path: FilePath, objects: Sequence[tuple[int, dict[str, Any]]],
         is_pair = tables.usual_columns(members, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
         kinds = (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES) if is_pair else (TEXT_NAMES, LABEL_NAMES)
         *texts, label = (item[name] for name in fields or tables.usual_members(path, number, members, kinds))
-        is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
+        is_label = isinstance(label, (str, int, list)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
             raise ValueError(
-                f"{path}:{number}: texts must be strings, a label a string or a number. "
+                f"{path}:{number}: texts must be strings, a label a string, a number, or a list of strings. "
                 f"Received: {json_line(item)[:200]}"
             )
-        yield number, *texts, label if isinstance(label, str) else json.dumps(label)
+        yield number, *texts, label if isinstance(label, (str, list)) else json.dumps(label)
 
 
 def _rows_of_export(path: object, texts: Sequence[Annotated]) -> Rows:
-    """The same of the texts of an annotation tool, without those that have no label."""
+    """The same of the texts of an annotation tool. Texts without a label are skipped, unless others have several."""
     labeled = [text for text in texts if text.labels]
     if not labeled:
         raise ValueError(f"{path}: needs texts with a label each. Received: {len(texts):,} texts without one")
+    has_several = any(len(text.labels) > 1 for text in texts)
     if len(labeled) < len(texts):
-        print_note(f"{path}: skipped {len(texts) - len(labeled):,} texts without a label")
-    for text in labeled:
-        if len(text.labels) > 1:
-            raise ValueError(f"{path}:{text.number}: needs one label. Received: {', '.join(text.labels)}")
+        count = f"{len(texts) - len(labeled):,} texts without a label"
+        print_note(f"{path}: {count} count as labeled, with none" if has_several else f"{path}: skipped {count}")
+    for text in texts if has_several else labeled:
         second = [] if text.text_b is None else [text.text_b]
-        yield text.number, text.text, *second, text.labels[0]
+        yield text.number, text.text, *second, list(text.labels)
 
 
 # -- labels: whether they are numbers, and their order
@@ -259,7 +280,7 @@ def as_number(label: Any) -> float | None:
         return None
     try:
         number = float(label)
-    except ValueError:
+    except (TypeError, ValueError):  # several labels are no number
         return None
     return number if math.isfinite(number) else None
 
@@ -273,12 +294,11 @@ def have_decimals(labels: Iterable[Any]) -> bool:
 def check_spellings(examples: Iterable[Example]) -> None:
     """Raises ValueError if labels that are names are the same number in two spellings, as 1 and 1.0 are."""
     spellings = {}
-    for example in examples:
-        number = as_number(example.label)
-        if number is not None and spellings.setdefault(number, example.label) != example.label:
+    for source, label in [(example.source, label) for example in examples for label in example.labels]:
+        number = as_number(label)
+        if number is not None and spellings.setdefault(number, label) != label:
             raise ValueError(
-                f"{example.source}: needs one spelling of a label. Received: {example.label!r}, and "
-                f"{spellings[number]!r} elsewhere"
+                f"{source}: needs one spelling of a label. Received: {label!r}, and {spellings[number]!r} elsewhere"
             )
 
 
@@ -288,7 +308,10 @@ def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(labels, key=float if are_numbers else str))
 
 
-def recurring(labels: list[Any]) -> list[Any] | None:
-    """The labels for `kcrf.corpora.sample`, or None for numbers that hardly recur: they have no proportions."""
+def recurring(examples: Sequence[Example]) -> list[Any] | None:
+    """The labels for `kcrf.corpora.sample`, of several the rarest one. None for numbers that hardly recur: they have no
+    proportions."""
+    counts = Counter(label for example in examples for label in example.labels)
+    labels = [min(example.labels, key=lambda label: counts[label], default="") for example in examples]
     are_numbers = all(as_number(label) is not None for label in labels)
     return None if are_numbers and len(set(labels)) > len(labels) / 2 else labels

@@ -277,7 +277,7 @@ def _of_prodigy(number: int, item: Object) -> Annotated | None:
 
 def _is_of_doccano(item: Object) -> bool:
     """Whether an object has labels, or the entities of a project with relations or intents; spaCy's have none."""
-    has_labels = any(isinstance(item.get(name), list) for name in ("label", "labels"))
+    has_labels = any(isinstance(item.get(name), list) for name in ("label", "labels")) and "probabilities" not in item
     has_entities = isinstance(item.get("entities"), list) and "cats" in item
     return has_labels or has_entities or has("entities", list, "start_offset")(item)
 
@@ -298,7 +298,7 @@ def _from_javascript(source: Source, texts: list[Annotated]) -> list[Annotated]:
 def _of_doccano(number: int, item: Object) -> Annotated:
     labels = next((item[name] for name in ("label", "labels", "entities", "cats") if name in item), [])
     if labels and all(type(label) in (int, bool, float) for label in labels):
-        raise ValueError("one label of a text is read, not a vector of several")
+        raise ValueError("labels of a text are read as strings, not as a vector of numbers")
     spans = spans_of([x for x in labels if not isinstance(x, str)], "start_offset", "end_offset", "label")
     text = string(item["text"] if "text" in item else item["data"])  # older versions call the text "data"
     return Annotated(number, text, spans, [label for label in labels if isinstance(label, str)])

@@ -62,7 +62,9 @@ def _classifier(network: Any, config: RunConfig, int8: bool) -> File:
     proto = _network_graph(network.model, lambda x, y: {"scores": y}, int8)
     graph, labels = Graph("labels"), config.data.labels
     if labels:
-        graph.rename(graph.add("Softmax", "scores", axis=1), "probabilities")
+        several = config.facts.multilabel
+        probabilities = graph.add("Sigmoid", "scores") if several else graph.add("Softmax", "scores", axis=1)
+        graph.rename(probabilities, "probabilities")
     else:
         scaled = graph.add("Mul", "scores", graph.constant(config.facts.deviation))
         graph.rename(graph.add("Add", scaled, graph.constant(config.facts.mean)), "numbers")

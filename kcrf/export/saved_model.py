@@ -45,7 +45,7 @@ def classifier_function(network: Any, config: RunConfig) -> tf.Module:
     def outputs(inputs: dict[str, Any]) -> dict[str, Any]:
         scores = network.model(inputs, training=False)
         if config.data.labels:
-            return {"probabilities": tf.nn.softmax(scores)}
+            return {"probabilities": (tf.nn.sigmoid if config.facts.multilabel else tf.nn.softmax)(scores)}
         return {"numbers": scores * config.facts.deviation + config.facts.mean}
 
     return _module(network.model, outputs)

@@ -1,6 +1,6 @@
 """Scores of words, entities, tokens and classes, calibration, bootstrap intervals, transitions. Needs no Keras."""
 
-from kcrf.metrics.classes import classification_scores, regression_scores, token_scores
+from kcrf.metrics.classes import classification_scores, multilabel_scores, regression_scores, token_scores
 from kcrf.metrics.scores import calibration, entity_scores, segmentation_scores, tagged_word_scores
 from kcrf.metrics.transitions import advice, transition_report
 
@@ -10,6 +10,7 @@ __all__ = [
     "classification_scores",
     "advice",
     "calibration",
+    "multilabel_scores",
     "regression_scores",
     "tagged_word_scores",
     "token_scores",

@@ -1,7 +1,7 @@
 """Scores of classification and regression as in GLUE (https://arxiv.org/abs/1804.07461), and of token tagging."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,32 +31,80 @@ def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels:
     >>> scores["accuracy"], round(scores["f"], 4), round(scores["matthews"], 4)
     (0.75, 0.6667, 0.5774)
     """
-    if len(gold) != len(predicted) or not len(gold):
-        raise ValueError(
-            "Gold and prediction must have the same number of labels, at least one. "
-            f"Received: {len(gold)} in gold, {len(predicted)} in the prediction"
-        )
+    _check(gold, predicted, [*gold, *predicted], labels)
     numbers = {label: number for number, label in enumerate(labels)}
-    unknown = sorted({str(label) for label in (*gold, *predicted) if label not in numbers})
-    if unknown:
-        raise ValueError(f"Labels must be in {list(labels)}. Received: {', '.join(unknown)}")
     counts = np.zeros((len(labels), len(labels)), np.int64)  # (gold, predicted)
     np.add.at(counts, ([numbers[label] for label in gold], [numbers[label] for label in predicted]), 1)
-    by_label = {label: _scores_of_label(counts, number) for label, number in numbers.items()}
-    occurring = [scores["f"] for scores in by_label.values() if scores["true"] or scores["found"]]
+    totals = zip(counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist(), counts.diagonal().tolist(), strict=True)
+    by_label = dict(zip(labels, [_scores_of(*row) for row in totals], strict=True))
     return {
         "examples": len(gold),
         "accuracy": int(np.trace(counts)) / len(gold),
         **({"f": by_label[labels[1]]["f"]} if len(labels) == 2 else {}),
-        "macro_f": sum(occurring) / len(occurring),
+        "macro_f": _macro_f(by_label),
         "matthews": _matthews(counts),
         "labels": by_label,
     }
 
 
-def _scores_of_label(counts: np.ndarray, label: int) -> dict[str, Any]:
-    """The counts and scores of one label, from the confusion matrix `(gold, predicted)`."""
-    gold, predicted, correct = int(counts[label].sum()), int(counts[:, label].sum()), int(counts[label, label])
+def multilabel_scores(
+    gold: Sequence[Collection[Any]], predicted: Sequence[Collection[Any]], labels: Sequence[Any]
+) -> dict[str, Any]:
+    """Computes the scores of texts that have several labels, or none.
+
+    Args:
+        gold: The gold labels of each text.
+        predicted: The predicted labels of each text.
+        labels: All labels.
+
+    Returns:
+        A dict of `examples` (their number), `accuracy` (the fraction of texts all of whose labels are right),
+        `precision`, `recall` and `f` over the labels of all texts together (micro average), and `macro_f` and `labels`
+        as in `classification_scores`.
+
+    Raises:
+        ValueError: The lengths differ, or a label is not in `labels`.
+
+    >>> gold, predicted = [{"food", "staff"}, {"room"}, set()], [{"food"}, {"room"}, set()]
+    >>> scores = multilabel_scores(gold, predicted, ["food", "room", "staff"])
+    >>> round(scores["accuracy"], 4), scores["precision"], round(scores["recall"], 4), scores["f"]
+    (0.6667, 1.0, 0.6667, 0.8)
+    """
+    true, found = ([{*row} for row in rows] for rows in (gold, predicted))
+    _check(true, found, set().union(*true, *found), labels)
+    counts = {}
+    for label in labels:
+        both = [(label in one, label in other) for one, other in zip(true, found, strict=True)]
+        counts[label] = [sum(a for a, _ in both), sum(b for _, b in both), sum(a and b for a, b in both)]
+    by_label = {label: _scores_of(*row) for label, row in counts.items()}
+    together = _scores_of(*map(sum, zip(*counts.values(), strict=True)))
+    return {
+        "examples": len(true),
+        "accuracy": sum(a == b for a, b in zip(true, found, strict=True)) / len(true),
+        **{name: together[name] for name in ("precision", "recall", "f")},
+        "macro_f": _macro_f(by_label),
+        "labels": by_label,
+    }
+
+
+def _check(gold: Sequence[Any], predicted: Sequence[Any], given: Iterable[Any], labels: Sequence[Any]) -> None:
+    if len(gold) != len(predicted) or not len(gold):
+        raise ValueError(
+            "Gold and prediction must have the same number of labels, at least one. "
+            f"Received: {len(gold)} in gold, {len(predicted)} in the prediction"
+        )
+    unknown = sorted({str(label) for label in given if label not in labels})
+    if unknown:
+        raise ValueError(f"Labels must be in {list(labels)}. Received: {', '.join(unknown)}")
+
+
+def _macro_f(by_label: Mapping[Any, Mapping[str, Any]]) -> float:
+    occurring = [scores["f"] for scores in by_label.values() if scores["true"] or scores["found"]]
+    return sum(occurring) / len(occurring) if occurring else 0.0
+
+
+def _scores_of(gold: int, predicted: int, correct: int) -> dict[str, Any]:
+    """The counts and scores of a label."""
     return {
         "true": gold,
         "found": predicted,

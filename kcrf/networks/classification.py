@@ -16,7 +16,8 @@ _FILTERS = 128  # of the convolution over layers
 def build_classifier(model: Any, labels: Sequence[str], reader: Any, checkpoint: Any = None) -> Any:
     """Builds the `keras.Model` of a text classifier, with new weights if `checkpoint` is None.
 
-    Its outputs are scores before the softmax, `(batch, labels)`, or, without labels, numbers `(batch, 1)`.
+    Its outputs are scores `(batch, labels)` before the softmax, or, if a text can have several labels, before the
+    sigmoid; without labels they are numbers `(batch, 1)`.
     """
     if model.bert is None:
         inputs, hidden = from_scratch(model, reader)

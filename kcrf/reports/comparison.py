@@ -67,7 +67,7 @@ def _counts(predictions: Sequence[dict[str, Any]]) -> np.ndarray:
     if isinstance(predictions[0]["gold"], str):
         return np.array([(row["gold"] == row["found"], 1, 1) for row in predictions], np.int64)
     counts = span_counts(*zip(*((row["gold"], row["found"]) for row in predictions)))
-    standards, of_row = np.unique([row["standard"] or "" for row in predictions], return_inverse=True)
+    standards, of_row = np.unique([row.get("standard") or "" for row in predictions], return_inverse=True)
     if len(standards) == 1:
         return counts
     is_of = np.eye(len(standards), dtype=np.int64)[of_row]  # (sentences, standards)

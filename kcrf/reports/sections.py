@@ -15,7 +15,7 @@ from kcrf.reports.comparison import differ_in_seed, differences_from_the_best, g
 from kcrf.reports.mistakes import frequent_mistakes, of_part, sentence_browser
 from kcrf.reports.tables import METRICS, NOT_RANKED, SETS, TITLES
 from kcrf.runs import RunRecord
-from kcrf.runs.formats import probabilities_of
+from kcrf.runs.formats import probabilities_of, probability_of
 from kcrf.tasks import task_of
 
 Runs = Mapping[str, RunRecord]
@@ -84,7 +84,7 @@ def _is_classifier(run: RunRecord) -> bool:
 
 def _has_classes(run: RunRecord) -> bool:
     """Whether a run predicts one class for each text or for each token."""
-    return _is_classifier(run) or _task_of(run).needs_tokens
+    return _is_classifier(run) and not run.settings.get("multilabel") or _task_of(run).needs_tokens
 
 
 def _has_numbers(run: RunRecord) -> bool:
@@ -323,7 +323,7 @@ def _wrong_texts(run: RunRecord, predictions: list[dict[str, Any]]) -> Content:
     else:
         wrong = [row for row in predictions if row["gold"] != row["found"]]
         intro = f"{len(wrong)} of {len(predictions)} texts{of_part(run)} are wrong."
-        wrong = sorted(wrong, key=lambda row: -row["probabilities"][row["found"]])[:MOST_WRONG_TEXTS]
+        wrong = sorted(wrong, key=lambda row: -probability_of(row["found"], row["probabilities"]))[:MOST_WRONG_TEXTS]
         intro, head = f"{intro} The {len(wrong)} most confident:", "confidence"
     if not wrong:
         return {"none": f"No mistakes in {len(predictions)} texts{of_part(run)}."}
@@ -332,11 +332,17 @@ def _wrong_texts(run: RunRecord, predictions: list[dict[str, Any]]) -> Content:
 
 def _wrong_text(row: dict[str, Any]) -> Content:
     is_number = isinstance(row["gold"], (int, float))
-    number = row["found"] - row["gold"] if is_number else row["probabilities"][row["found"]]
+    number = row["found"] - row["gold"] if is_number else probability_of(row["found"], row["probabilities"])
     texts = [text for text in (row["text"], row["text_b"]) if text is not None]
-    labels = [f"{value:.5g}" if is_number else value for value in (row["gold"], row["found"])]
+    labels = [_label_words(value) for value in (row["gold"], row["found"])]
     shortened = [text[:LONGEST_TEXT] + "…" * (len(text) > LONGEST_TEXT) for text in texts]
     return {"texts": shortened, "labels": labels, "number": float(number)}
+
+
+def _label_words(label: Any) -> str:
+    if isinstance(label, list):
+        return ", ".join(label) or "none"
+    return label if isinstance(label, str) else f"{label:.5g}"
 
 
 def _calibration(run: RunRecord) -> Content | None:
@@ -348,9 +354,10 @@ def _calibration(run: RunRecord) -> Content | None:
     confidences, right = zip(*pairs, strict=True)
     rows, error = calibration(confidences, right)
     is_of_texts = _is_classifier(run)
+    counted = ("labels" if run.settings.get("multilabel") else "texts") if is_of_texts else "spans"
     return {
         "error": error,
-        "counted": f"{len(pairs)} {'texts' if is_of_texts else 'spans'}{of_part(run)}",
+        "counted": f"{len(pairs)} {counted}{of_part(run)}",
         "picture": reliability_diagram("Accuracy by confidence", rows),
         "rows": [[f"{low:.1f} to {high:.1f}", *map(Cell, figures)] for low, high, *figures in rows if figures[0]],
         "temperature": None if is_of_texts else str(run.settings.get("temperature", 1.0)),

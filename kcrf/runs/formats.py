@@ -6,7 +6,8 @@ Functions that read take a path. If the file is damaged, they raise a ValueError
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,9 @@ def classifications_text(examples: Iterable[Example], predicted: Iterable[Any]) 
     """The content of `predictions.jsonl` of a classifier: a line for each text."""
     lines = []
     for example, item in zip(examples, predicted, strict=True):
-        is_number = item.probability is None
-        values: dict[str, Any] = {"gold": float(example.label) if is_number else example.label, "found": item.label}
+        is_number, several = item.probability is None, isinstance(item.label, tuple)
+        gold = float(example.label) if is_number else example.labels if several else example.label
+        values: dict[str, Any] = {"gold": gold, "found": item.label}
         if not is_number:
             values["probabilities"] = {name: round(p, 6) for name, p in item.probabilities.items()}
         lines.append(classified_line(*example.texts, **values))
@@ -111,27 +113,36 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
     For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
     and the segmentation `standard` (or None). If the model of the run has learned the sentences, others have predicted
     them, and computed the numbers of `unseen` features and of all; for entities also the probabilities `likely` of the
-    gold entities, and in cross-validation the `expected` number of entities. For a classifier, a dict has
-    `text`, `text_b` (or None), the labels `gold` and `found`, and `probabilities` by label. For regression, `gold` and
-    `found` are numbers, and `probabilities` is empty.
+    gold entities, and in cross-validation the `expected` number of entities. For a classifier, a dict has `text`,
+    `text_b` (or None), the labels `gold` and `found`, lists if a text can have several, and `probabilities` by label.
+    For regression, `gold` and `found` are numbers, and `probabilities` is empty.
     """
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 
 
 def probabilities_of(rows: Iterable[Mapping[str, Any]]) -> list[tuple[float, bool]]:
-    """The probability of each span, or of each label, of predictions, and whether it is right. Numbers have none."""
+    """The probability of each predicted span or label, and whether it is right. Numbers have none."""
     pairs = []
     for row in rows:
-        if isinstance(row["found"], list):
+        if isinstance(row["found"], list) and "probabilities" in row:
+            pairs += [(row["probabilities"][label], label in row["gold"]) for label in row["found"]]
+        elif isinstance(row["found"], list):
             pairs += [(p, (*span,) in row["gold"]) for *span, p in row["found"]]
         elif row["probabilities"]:
             pairs.append((row["probabilities"][row["found"]], row["found"] == row["gold"]))
     return pairs
 
 
+def probability_of(labels: Collection[str] | str, probabilities: Mapping[str, float]) -> float:
+    """The probability of a label; or that several labels hold and no other does, if each is decided by itself."""
+    if isinstance(labels, str):
+        return probabilities[labels]
+    return math.prod(p if label in labels else 1 - p for label, p in probabilities.items())
+
+
 def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
     sentence = _parse_json(path, line, text)
-    if not isinstance(sentence.get("gold", []), list):
+    if "probabilities" in sentence or not isinstance(sentence.get("gold", []), list):
         return _read_classification(path, line, sentence)
     try:
         length = len(sentence["text"])
@@ -163,10 +174,11 @@ def _facts(path: Path, line: int, row: dict[str, Any], gold: int) -> dict[str, A
 
 
 def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:
-    texts, gold, predicted = [item.get("text"), item.get("text_b", "")], item["gold"], item.get("found")
+    texts, gold, predicted = [item.get("text"), item.get("text_b", "")], item.get("gold"), item.get("found")
     probabilities = item.get("probabilities", {})
     is_number = isinstance(gold, (int, float)) and isinstance(predicted, (int, float))
-    is_label = isinstance(gold, str) and isinstance(probabilities, dict) and {gold, predicted} <= probabilities.keys()
+    labels = [*gold, *predicted] if isinstance(gold, list) and isinstance(predicted, list) else [gold, predicted]
+    is_label = isinstance(probabilities, dict) and probabilities and all(label in probabilities for label in labels)
     values = probabilities.values() if is_label else ()
     in_range = is_number or is_label and all(isinstance(p, (int, float)) and 0 <= p <= 1 for p in values)
     if not all(isinstance(text, str) for text in texts) or not in_range:

@@ -71,7 +71,7 @@ class RunConfig:
         for part in (self.data, self.model, self.optimizer, self.training, *self.stages):
             values |= asdict(part)  # type: ignore[call-overload]
         values |= {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
-        facts = {name: getattr(self.facts, name) for name in ("pairs", "mean", "deviation")}
+        facts = {name: getattr(self.facts, name) for name in ("pairs", "multilabel", "mean", "deviation")}
         return {**values, **facts, "temperature": self.temperature}
 
 

@@ -110,8 +110,8 @@ class TrainingConfig:
         steps: Number of updates, rounded up to whole epochs. For small datasets: a few hundred examples often need more
             steps than a few epochs make.
         metric: The score on the validation set by which the best epoch is chosen. For classify, f is F1 of the second
-            of two labels, in their order; pearson and spearman treat the labels as numbers. For cws-pos, f is F1 of
-            words, and joint_f is F1 of words with their classes.
+            of two labels, in their order, or of all labels if a text can have several; pearson and spearman treat the
+            labels as numbers. For cws-pos, f is F1 of words, and joint_f is F1 of words with their classes.
         patience: Stop after this many epochs without a better score on the validation set. Epochs up to the last one
             that found nothing do not count. lbfgs has one epoch, so it never stops early.
         batch_size: Windows of up to 128 positions in a batch. Use 16 for small datasets, 64 from 6,400 sentences on.
@@ -133,7 +133,7 @@ class TrainingConfig:
     metric: str | None = option(
         None,
         choices=(*CLASSIFICATION_METRICS, *REGRESSION_METRICS),
-        none="accuracy, or pearson if the labels are numbers with decimals; joint_f for cws-pos",
+        none="accuracy; f if a text has several labels; pearson if labels have decimals; joint_f for cws-pos",
     )
     patience: int | None = option(
         None,

@@ -255,11 +255,12 @@ function labels(result) {
   if (typeof result.label === "number") return element("span", "", String(Number(result.label.toFixed(4))));
   const bars = element("div", "bars");
   const rows = Object.entries(result.probabilities).sort((a, b) => b[1] - a[1]);
-  rows.forEach(([label, probability], place) => {
+  const best = [result.label].flat();
+  rows.forEach(([label, probability]) => {
     const bar = element("progress");
     bar.value = probability;
     bar.setAttribute("aria-label", label);
-    bars.append(element("span", place ? "" : "best", label), bar, element("span", "soft", percent(probability)));
+    bars.append(element("span", best.includes(label) ? "best" : "", label), bar, element("span", "soft", percent(probability)));
   });
   return bars;
 }

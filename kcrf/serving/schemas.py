@@ -59,10 +59,10 @@ class Span(BaseModel):
 
 
 class Label(BaseModel):
-    """The label of a text, or a number."""
+    """The label of a text, its labels if it can have several, or a number."""
 
-    label: str | float
-    probability: float | None = Field(description="Of the label. null for a number.")
+    label: str | list[str] | float
+    probability: float | None = Field(description="Of the label, or of exactly these labels. null for a number.")
     probabilities: dict[str, float] = Field(description="Of each label. Empty for a number.")
 
 

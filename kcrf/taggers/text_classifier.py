@@ -1,4 +1,4 @@
-"""`TextClassifier`: a label with the probability of every label, or a number, for a text or a pair of texts."""
+"""`TextClassifier`: a label, several labels, or a number, for a text or a pair of texts."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from kcrf.chains import softmax
-from kcrf.metrics import classification_scores, regression_scores
+from kcrf.metrics import classification_scores, multilabel_scores, regression_scores
 from kcrf.readers.padding import inference_batches
 from kcrf.runs.errors import NOT_FINITE, DivergedError
+from kcrf.runs.formats import probability_of
 from kcrf.taggers.decoder import OnBatch, ignore
 from kcrf.taggers.notebook import Results, to_html
 from kcrf.taggers.spans import checked_list
@@ -23,8 +24,9 @@ class Classification:
     """The prediction for a text.
 
     Attributes:
-        label: The most probable label, a string; for regression a number.
-        probability: Its probability. None for regression.
+        label: The most probable label, a string; for regression a number. A model of texts with several labels gives a
+            tuple of all labels whose probability is at least 0.5.
+        probability: Its probability; of several labels, that they hold and no other. None for regression.
         probabilities: A dict with the probability of every label, in the order of the labels. Empty for regression.
     """
 
@@ -60,6 +62,7 @@ class TextClassifier(Tagger[Classification]):
         data, facts = config.data, config.facts
         self.network, self.reader, self.metric = network, reader, config.training.metric or "accuracy"
         self.labels, self.pairs, self._max_length = data.labels, facts.pairs, data.max_length
+        self._multilabel = facts.multilabel
         self._mean, self._deviation = facts.mean, facts.deviation
 
     def classify(self, text: str, text_b: str | None = None) -> Classification:
@@ -84,9 +87,13 @@ class TextClassifier(Tagger[Classification]):
             return Results(Classification(number) for number in numbers.tolist())
         classifications: Results[Classification] = Results()
         for probabilities in outputs.tolist():
-            best = int(np.argmax(probabilities))
             by_label = dict(zip(self.labels, probabilities, strict=True))
-            classifications.append(Classification(self.labels[best], probabilities[best], by_label))
+            if self._multilabel:
+                found = tuple(sorted(label for label, p in by_label.items() if p >= 0.5))
+                classifications.append(Classification(found, probability_of(found, by_label), by_label))
+            else:
+                best = int(np.argmax(probabilities))
+                classifications.append(Classification(self.labels[best], probabilities[best], by_label))
         return classifications
 
     classify_batch = predict  # by the name of the task
@@ -114,15 +121,21 @@ class TextClassifier(Tagger[Classification]):
                 raise DivergedError(NOT_FINITE)
             weights = np.array([[max(window.length, 1) / lengths[number]] for number, window in windows])
             numbers = [number for number, _ in windows]
-            np.add.at(outputs, numbers, weights * (softmax(scores) if self.labels else scores))
+            np.add.at(outputs, numbers, weights * self._activated(scores))
             on_batch(sum(window is readings[number].windows[0] for number, window in windows))
         return outputs
+
+    def _activated(self, scores: np.ndarray) -> np.ndarray:
+        if self._multilabel:
+            return (1 + np.tanh(scores / 2)) / 2  # the sigmoid, without overflow
+        return softmax(scores) if self.labels else scores
 
     def _expected(
         self, texts: list[Any], batch_size: int, on_batch: OnBatch
     ) -> tuple[list[tuple[str, float]], np.ndarray]:
         probabilities = self.probabilities(texts, batch_size, on_batch)
-        found = [(self.labels[int(row.argmax())], float(row.max())) for row in probabilities]
+        chosen = probabilities >= 0.5 if self._multilabel else np.eye(len(self.labels))[probabilities.argmax(axis=1)]
+        found = [(self.labels[label], float(probabilities[text, label])) for text, label in np.argwhere(chosen)]
         return found, probabilities.sum(axis=0)
 
     def predictions(self, items: Sequence[Any], with_probabilities: bool = True) -> list[Classification]:
@@ -132,6 +145,8 @@ class TextClassifier(Tagger[Classification]):
         self, items: Sequence[Any], predictions: Sequence[Classification], training_words: Any = None
     ) -> dict[str, Any]:
         gold, predicted = [item.label for item in items], [prediction.label for prediction in predictions]
+        if self._multilabel:
+            return multilabel_scores([item.labels for item in items], predicted, self.labels)
         if not self.labels:
             return regression_scores(list(map(float, gold)), predicted)
         return classification_scores(gold, predicted, self.labels)
@@ -140,7 +155,11 @@ class TextClassifier(Tagger[Classification]):
         self, texts: Iterable[Any], strategy: str = DEFAULT_STRATEGY, batch_size: int = 64, on_batch: OnBatch = ignore
     ) -> np.ndarray:
         """As `Tagger.uncertainties`. All strategies named after an entropy take the entropy of the labels."""
-        return label_uncertainties(strategy, self.probabilities(texts, batch_size, on_batch))
+        probabilities = self.probabilities(texts, batch_size, on_batch)
+        if not self._multilabel:
+            return label_uncertainties(strategy, probabilities)
+        decisions = np.stack([probabilities, 1 - probabilities], axis=-1).reshape(-1, 2)  # each label holds or not
+        return label_uncertainties(strategy, decisions).reshape(probabilities.shape).sum(axis=1)
 
     def _plain_text(self, text: Any) -> str:
         return "\t".join(filter(None, self._checked(text)))

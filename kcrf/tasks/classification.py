@@ -11,7 +11,7 @@ import numpy as np
 from kcrf.corpora import Example, classified, read_classified
 from kcrf.corpora.json_objects import begins_json
 from kcrf.corpora.lines import read_lines
-from kcrf.metrics import classification_scores, regression_scores
+from kcrf.metrics import classification_scores, multilabel_scores, regression_scores
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.progress_bars import print_note
 from kcrf.readers import Reader
@@ -25,7 +25,7 @@ _FEW_LABELS = 20  # at most so many labels may occur once; more may mean that th
 
 
 class Classification(Task):
-    """A label, or a number, for each text or pair of texts."""
+    """A label, labels, or a number, for each text or pair of texts."""
 
     name = "classify"
     output: Literal["tags", "label"] = "label"
@@ -62,7 +62,7 @@ class Classification(Task):
         return [(example.text, example.text_b, example.label) for example in items]
 
     def labels_to_balance(self, items: list[Any]) -> list[str] | None:
-        return classified.recurring([example.label for example in items])
+        return classified.recurring(items)
 
     def vocabulary_text(self, example: Any) -> str:
         text, text_b = example.texts if isinstance(example, Example) else example
@@ -100,8 +100,10 @@ class Classification(Task):
             )
         numbers = {label: number for number, label in enumerate(data.labels)}
         labels = [example.label for example in examples]
-        if numbers:
-            targets: list[float] = [numbers[label] for label in labels]
+        if facts.multilabel:
+            targets: list[Any] = [np.isin(data.labels, example.labels).astype("float32") for example in examples]
+        elif numbers:
+            targets = [numbers[label] for label in labels]
         else:
             targets = [(float(label) - facts.mean) / facts.deviation for label in labels]
         return [(r.windows[0].inputs, target) for r, target in zip(readings, targets, strict=True)]
@@ -126,11 +128,15 @@ class Classification(Task):
         return classified.read_all_classified(path, None if has_fixed_names else options["fields"])
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> Items:
-        return [Example(item["text"], str(item[member]), item["text_b"]) for item in predictions]
+        return [Example(item["text"], _label(item[member]), item["text_b"]) for item in predictions]
 
     def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         gold, predicted = _decided(gold, predicted)
         check_same_texts("text", *([example.texts for example in part] for part in (gold, predicted)))
+        if any(isinstance(example.label, tuple) for example in (*gold, *predicted)):
+            true, found = ([example.labels for example in part] for part in (gold, predicted))
+            others = classified.sorted_labels({label for row in (*true, *found) for label in row} - {*labels})
+            return multilabel_scores(true, found, (*labels, *others))
         gold_labels, predicted_labels = ([str(example.label) for example in part] for part in (gold, predicted))
         if not labels and classified.have_decimals(gold_labels + predicted_labels):
             return regression_scores(*(list(map(float, part)) for part in (gold_labels, predicted_labels)))
@@ -140,6 +146,7 @@ class Classification(Task):
 
     def describe(self, config: Any) -> tuple[str, str]:
         labels = f"{len(config.data.labels)} labels" if config.data.labels else "with numbers"
+        labels += ", several for a text" * config.facts.multilabel
         return f", {labels}", f"pool {config.model.pool}"
 
 
@@ -153,7 +160,12 @@ def _as_example(name: str, number: int, item: Any) -> Example:
             )
         *texts, label = item
         item = Example(texts[0], label, texts[1] if len(texts) > 1 else None, source)
-    return replace(item, label=str(item.label).strip(), source=item.source or source)
+    return replace(item, label=_label(item.label), source=item.source or source)
+
+
+def _label(label: Any) -> Any:
+    """A label or number as a string; several labels as they are."""
+    return label if isinstance(label, (tuple, list)) else str(label).strip()
 
 
 def _decided(gold: list[Example], predicted: list[Example]) -> tuple[list[Example], list[Example]]:
@@ -191,14 +203,15 @@ def _check_for_numbers(examples: list[Example]) -> None:
 
 def _labels(user: Any, parts: Any) -> DataFacts:
     """The facts of classification. Raises ValueError if labels contradict each other or the settings."""
-    counts = Counter(example.label for example in parts["train"])
+    counts = Counter(label for example in parts["train"] for label in example.labels)
+    is_multilabel = any(isinstance(example.label, tuple) for example in parts["train"])
     labels = tuple(user.labels or classified.sorted_labels(counts))
     if len({*labels}) < len(labels):
         raise SettingError("labels", "must be different ones", labels)
     if len(labels) < 2:
         raise ValueError(
             f"{parts['train'][0].source}: the training set needs two labels or more. "
-            f"Received: {', '.join(labels)} for all {counts.total()} texts"
+            f"Received: {', '.join(labels)} for all {len(parts['train'])} texts"
         )
     classified.check_spellings(parts["train"])
     once = sum(count == 1 for count in counts.values())
@@ -212,17 +225,30 @@ def _labels(user: Any, parts: Any) -> DataFacts:
         raise ValueError(f"`train` needs an example of each label. Received: none of {_some(absent)}")
     for part in parts.values():
         for example in part:
-            if example.label not in labels:
+            if isinstance(example.label, tuple) and not is_multilabel:
+                needed = "one label, as each text of the training set has"
+                raise ValueError(f"{example.source}: needs {needed}. Received: {example.label!r}")
+            if not {*labels}.issuperset(example.labels):
                 raise ValueError(
                     f"{example.source}: needs one of the labels of the training set, {_some(labels)}. "
                     f"Received: {example.label!r}"
                 )
-    if user.metric == "f" and len(labels) != 2:
-        requirement = f"needs two labels to be 'f'; here are {_some(labels)}; macro_f takes the mean"
-        raise SettingError("metric", requirement, "f")
+    _check_metric(user, labels, is_multilabel)
     if user.limit is not None and user.limit < len(labels):
         raise SettingError("limit", f"must be at least {len(labels)}, a text of each label", user.limit)
-    return DataFacts(labels=labels, metric=CLASSIFICATION_METRICS[0])
+    metric = "f" if is_multilabel else CLASSIFICATION_METRICS[0]
+    return DataFacts(labels=labels, metric=metric, multilabel=is_multilabel)
+
+
+def _check_metric(user: Any, labels: Sequence[str], is_multilabel: bool) -> None:
+    """Raises SettingError for settings that do not fit the labels."""
+    if user.metric == "f" and len(labels) != 2 and not is_multilabel:
+        requirement = f"needs two labels to be 'f'; here are {_some(labels)}; macro_f takes the mean"
+        raise SettingError("metric", requirement, "f")
+    if is_multilabel and user.metric == "matthews":
+        raise SettingError("metric", "must be f, macro_f or accuracy if texts have several labels", "matthews")
+    if is_multilabel and user.teacher is not None:
+        raise SettingError("teacher", "needs texts with one label each", user.teacher)
 
 
 def _some(labels: Any, limit: int = 10) -> str:

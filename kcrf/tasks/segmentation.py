@@ -41,7 +41,8 @@ class Segmentation(Task):
     def check(self, name: str, items: Any) -> Items:
         if not isinstance(items, Mapping):
             checked = super().check(name, items)
-            lines = [(number, sentence.texts_of(sentence.spans)) for number, sentence in enumerate(checked, 1)]
+            plain = [(number, sentence) for number, sentence in enumerate(checked, 1) if sentence.standard is None]
+            lines = [(number, sentence.texts_of(sentence.spans)) for number, sentence in plain]
             check_not_characters(f"`{name}`", lines)
             return checked
         sentences = []
@@ -65,7 +66,7 @@ class Segmentation(Task):
 
     def labels_to_balance(self, items: list[Any]) -> list[Any] | None:
         standards = [item.standard if isinstance(item, Sentence) else None for item in items]
-        return standards if any(standards) else None
+        return standards if len({*standards}) > 1 else None
 
     def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
         counts = {name: Counter(sentence.standard for sentence in part) for name, part in parts.items()}

@@ -30,6 +30,7 @@ class DataFacts:
     labels: tuple[str, ...] = ()  # of texts, in their order; empty for regression
     units: str | None = None  # "words" or "characters" for entities from scratch
     pairs: bool = False  # whether texts come in pairs
+    multilabel: bool = False  # whether a text can have several labels, or none
     mean: float = 0.0  # of labels that are numbers
     deviation: float = 1.0  # their standard deviation
     standards: tuple[str, ...] = ()  # the segmentation standards in their order, if there are several

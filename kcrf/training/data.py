@@ -32,8 +32,9 @@ class RunData:
     is_held_out: bool = False  # whether the validation set is a part of the training data that were given
     apart: "RunData | None" = None  # the same, before the validation set became a part of the training set
 
-    def rejoined(self, in_folds: bool) -> "RunData":
-        """The data with the validation set as a part of the training set. `in_folds`, all of it is validated."""
+    def rejoined(self, user: Settings) -> "RunData":
+        """The data with the validation set as a part of the training set. Linear models are validated on all of it."""
+        in_folds = user.encoder == "linear"
 
         def joined(parts: Parts) -> Parts:
             items = [*parts["train"], *parts["valid"]]
@@ -120,7 +121,8 @@ def _with_held_out(task: Task, train: Any, valid: Any, user: Settings) -> tuple[
     """The training and the validation set. If there is none, also of a standard, a tenth of `train` is held out."""
     if isinstance(train, Mapping) and "standards" in task.settings and isinstance(valid, Mapping | None):
         given = valid or {}
-        parts = {name: _with_held_out(task, items, given.get(name), user) for name, items in train.items()}
+        checked = {name: task.check("train", {name: items}) for name, items in train.items()}
+        parts = {name: _with_held_out(task, items, given.get(name), user) for name, items in checked.items()}
         train = {name: part for name, (part, _) in parts.items()}
         return train, {**{name: part for name, (_, part) in parts.items()}, **given}
     if valid is not None:

@@ -68,7 +68,7 @@ def train_tagger(
         settings = STAGES[type(stage)].begun(settings)
     data, progress = read_data(settings, train, valid, test, unlabeled), progress_of(progress)
     note_training_texts(data)
-    data = data.rejoined(settings.encoder == "linear") if learns_all(settings, data) else data
+    data = data.rejoined(settings) if learns_all(settings, data) else data
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, folder, sources, STAGES)
         if progress:
@@ -106,7 +106,7 @@ def resume_tagger(
         setup = load_setup(folder)
         data, progress = read_data(setup.run.user, train, valid, test, unlabeled), progress_of(progress)
         if (setup.run.data or {}).get("learns_all"):
-            data = data.rejoined(setup.run.user.encoder == "linear")
+            data = data.rejoined(setup.run.user)
         return _train(load_plan(folder, setup, data, STAGES), folder, progress, out)
 
 
@@ -135,9 +135,9 @@ def train_classifier(
     overwrite: bool = False,
     unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
-    """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts. The
-    parts are lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`. If `metric` of the
-    settings is None and the labels are numbers with decimals, the model is trained for regression."""
+    """`train_tagger` for `Settings(task="classify")`: a label, a list of labels, or a number for each text or pair of
+    texts. The parts are lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`. If `metric`
+    of the settings is None and the labels are numbers with decimals, the model is trained for regression."""
     _check_task(settings, "classify")
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
 

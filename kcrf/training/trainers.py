@@ -122,7 +122,7 @@ def _of_standard(sentences: list[Any], standard: str) -> list[Any]:
 
 
 class ClassificationTrainer(Trainer):
-    """One label, or one number, for a text."""
+    """One label, several labels, or one number, for a text."""
 
     batch_options = {"carry": True, "any_length": not COMPILES_SHAPES}
 
@@ -135,6 +135,8 @@ class ClassificationTrainer(Trainer):
         labels, weights = config.data.labels, config.soft_targets
         if weights is not None:
             return LabelDistillationLoss(*weights) if labels else NumberDistillationLoss(*weights)
+        if config.facts.multilabel:
+            return keras.losses.BinaryCrossentropy(from_logits=True)
         if labels:
             return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         return keras.losses.MeanSquaredError()

@@ -212,9 +212,12 @@ def test_labels_of_texts_are_read(items, as_array, tmp_path):
     assert read_classified(write(tmp_path, items, as_array)) == [Example("好", "pos"), Example("不好", "neg")]
 
 
-def test_a_text_has_one_label(tmp_path):
-    with pytest.raises(ValueError, match="export.json:1: needs one label. Received: a, b"):
-        read_classified(write(tmp_path, [{"text": "x", "label": ["a", "b"]}]))
+def test_several_choices_are_labels(tmp_path):
+    both = {**choice("a"), "value": {"choices": ["b", "a"]}}
+    assert read_classified(write(tmp_path, [task("x", [both])])) == [Example("x", ("a", "b"))]
+
+
+def test_a_text_needs_a_label(tmp_path):
     with pytest.raises(ValueError, match="export.json: needs texts with a label each. Received: 1 texts without one"):
         read_classified(write(tmp_path, [{"text": "x", "label": []}]))
     with pytest.raises(ValueError, match="needs labels of spans. Received: labels of texts, which --task classify"):

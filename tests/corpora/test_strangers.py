@@ -80,14 +80,15 @@ def test_entities(text, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('text,label\na b,"x,y"\nc,x\nd,y\n', r":2: needs one label\. Received: 'x,y', which joins several"),
-        ("text,label\na b,x | y\nc,x\nd,y\n", r":2: needs one label\. Received: 'x | y', which joins several"),
-        ("__label__x __label__y a\n__label__x b\n", r":1: needs one label\. Received: x, y"),
-        ('{"text": "a", "labels": [0, 1, 0]}\n', r":1: .*one label of a text is read, not a vector of several"),
-        ('{"text": "a", "label": ["x", "y"]}\n', r":1: needs one label\. Received: x, y"),
+        ('text,label\na b,"x,y"\nc,x\nd,y\n', r":2: needs one label, or JSON .* Received: 'x,y', which joins several"),
+        (
+            "text,label\na b,x | y\nc,x\nd,y\n",
+            r":2: needs one label, or JSON .* Received: 'x | y', which joins",
+        ),
+        ('{"text": "a", "labels": [0, 1, 0]}\n', r":1: .*labels of a text are read as strings, not as a vector"),
     ],
 )
-def test_several_labels_of_a_text_are_refused(text, message, tmp_path):
+def test_labels_in_one_cell_and_vectors_are_refused(text, message, tmp_path):
     with pytest.raises(ValueError, match=message.replace(" | ", r" \| ")):
         read_classified(write(tmp_path, text))
 

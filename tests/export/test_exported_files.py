@@ -228,10 +228,10 @@ def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
         assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("labels", [("good", "bad", "so so"), ()])
-def test_labels_and_numbers_are_those_of_the_run(labels, tmp_path):
+@pytest.mark.parametrize(("labels", "several"), [(("good", "bad", "so so"), 0), (("good", "bad", "so so"), 1), ((), 0)])
+def test_labels_and_numbers_are_those_of_the_run(labels, several, tmp_path):
     settings = Settings(task="classify", labels=labels, **SMALL)
-    write_run(tmp_path / "run", settings, characters(), mean=2.5, deviation=1.5)
+    write_run(tmp_path / "run", settings, characters(), mean=2.5, deviation=1.5, multilabel=bool(several))
     export_model(tmp_path / "run", tmp_path / "labels.onnx")
     found, ours = (TextClassifier(tmp_path / name).predict(TEXTS) for name in ("run", "labels.onnx"))
     if labels:
@@ -239,7 +239,10 @@ def test_labels_and_numbers_are_those_of_the_run(labels, tmp_path):
         rows = [[list(item.probabilities.values()) for item in items] for items in (ours, found)]
         session = onnxruntime.InferenceSession(tmp_path / "labels.onnx")
         inputs = {name: np.array([row]) for name, row in read(TEXTS[0]).items()}
-        assert_allclose(session.run(["probabilities"], inputs)[0][0], rows[1][0], rtol=1e-3, atol=1e-5)
+        scores, probabilities = session.run(["scores", "probabilities"], inputs)
+        assert_allclose(probabilities[0], rows[1][0], rtol=1e-3, atol=1e-5)
+        of_each = 1 / (1 + np.exp(-scores)) if several else np.exp(scores) / np.exp(scores).sum()
+        assert_allclose(probabilities, of_each, rtol=1e-5)
     else:
         rows = [[item.label for item in items] for items in (ours, found)]
     assert_allclose(*rows, rtol=1e-3, atol=1e-5)
@@ -327,13 +330,14 @@ def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["ner", "classify"])
-def test_a_saved_model_with_a_bert_gives_what_the_onnx_file_gives(task, tmp_path):
+@pytest.mark.parametrize(("task", "several"), [("ner", False), ("classify", False), ("classify", True)])
+def test_a_saved_model_with_a_bert_gives_what_the_onnx_file_gives(task, several, tmp_path):
     import tensorflow as tf
 
     bert = write_bert(tmp_path / "tiny")
     settings = {"ner": {"types": TYPES, "crf_lr_multiplier": 1.0}, "classify": {"labels": ("a", "b"), "pool": "first"}}
-    write_run(tmp_path / "run", Settings(task=task, bert=str(bert), **settings[task]), encoder_reader(bert))
+    chosen = Settings(task=task, bert=str(bert), **settings[task])
+    write_run(tmp_path / "run", chosen, encoder_reader(bert), multilabel=several)
     export_model(tmp_path / "run", tmp_path / "file.onnx")
     export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
     session = onnxruntime.InferenceSession(tmp_path / "file.onnx")

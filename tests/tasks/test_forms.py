@@ -1,6 +1,7 @@
 """kcrf.tasks.forms: every form of labeled data in memory gives the same sentences, and a tenth is held out."""
 
 import re
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -218,6 +219,12 @@ def test_characters_are_no_words_in_memory(tmp_path):
     with pytest.raises(ValueError, match="`train`:1: needs words separated by spaces. Received: characters"):
         task_of("cws").check("train", [list("今天天气真好")] * 20)
     assert len(task_of("cws").check("train", {"characters": [list("今天天气真好")] * 20})) == 20
+    both = {"characters": [list("今天天气真好")] * 30, "words": [["今天", "天气", "真", "好"]] * 20}
+    for limit, expected in ((None, (27, 18)), (10, (6, 4))):  # a tenth of each standard is held out
+        parts = read_data(Settings(limit=limit), both).parts
+        counts = [Counter(sentence.standard for sentence in part) for part in parts.values()]
+        assert [counts[0][name] for name in both] == list(expected)
+        assert [counts[1][name] for name in both] == [3, 2]
     with pytest.raises(ValueError, match="`train`, sentence 1: needs a list of words without white space"):
         task_of("cws").check("train", [["今天", None], ["好"]])
 

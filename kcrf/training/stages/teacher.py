@@ -128,6 +128,7 @@ _COMPARED: dict[str, Callable[[RunConfig], Any]] = {
     "task": lambda config: config.data.task,
     "tags": lambda config: config.data.tag_scheme().labels if config.data.scheme else (),
     "labels": lambda config: config.data.labels,
+    "number of labels": lambda config: "several for a text" if config.facts.multilabel else "one for a text",
     "standards": lambda config: config.data.standards,
     "kind of texts": lambda config: "pairs" if config.facts.pairs else "single texts",
     "units": lambda config: "words" if config.data.units == "words" else "characters or the words of a BERT",
