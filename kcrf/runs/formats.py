@@ -178,7 +178,8 @@ def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:
     probabilities = item.get("probabilities", {})
     is_number = isinstance(gold, (int, float)) and isinstance(predicted, (int, float))
     labels = [*gold, *predicted] if isinstance(gold, list) and isinstance(predicted, list) else [gold, predicted]
-    is_label = isinstance(probabilities, dict) and probabilities and all(label in probabilities for label in labels)
+    names = probabilities if isinstance(probabilities, dict) else {}
+    is_label = bool(names) and all(isinstance(label, str) and label in names for label in labels)
     values = probabilities.values() if is_label else ()
     in_range = is_number or is_label and all(isinstance(p, (int, float)) and 0 <= p <= 1 for p in values)
     if not all(isinstance(text, str) for text in texts) or not in_range:
