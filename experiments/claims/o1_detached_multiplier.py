@@ -91,6 +91,7 @@ def _plain(model):
 
     class PlainCRF(ConditionalRandomField):
         def _effective(self, stored, allowed):
+            self._scores_are_used = True  # as the method of the base class notes
             return self.multiplier * ops.convert_to_tensor(stored)
 
     detached = crf_of(model)
