@@ -46,6 +46,8 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     sentences = [words for words in split if words]
     if not sentences:
         raise _refusal(path, "a file without words", "at least one line of words separated by spaces")
+    if all(words[0][0] == words[-1][-1] == '"' and {*map(len, (words[0], words[-1]))} != {1} for words in sentences):
+        raise _refusal(path, "lines within quotes, as tables have them")
     if all(_is_entity_line(words) for words in sentences):
         raise _refusal(path, "what looks like entities, which --task ner and `kcrf.corpora.read_entities` read")
     if len(sentences) > 1 and all(len(words) == 2 and {*words[1]} <= {*"BMESIO"} for words in sentences):

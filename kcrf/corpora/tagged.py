@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora.columns import Columns, check_classes, check_not_segmented, check_one_tag, split_columns
+from kcrf.corpora.columns import CONLLU_WIDTH, Columns, check_classes, check_not_segmented, check_one_tag, split_columns
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Tagged
 from kcrf.corpora.lines import read_corpus_lines
@@ -140,6 +140,8 @@ def _column_rows(path: Any, columns: Columns, column: int | str) -> list[Tagged]
         place = _conllu_column(path, column)
     elif isinstance(column, str):
         raise ValueError(f"{path}: `column` must be a number for files other than CoNLL-U. Received: {column}")
+    elif column == -1 and token and width == CONLLU_WIDTH:  # the last one is no class of a token
+        raise ValueError(f"{path}: CoNLL-U needs tabs between its columns. Received: spaces")
     else:
         check_not_segmented(path, rows)
         if width < 2 or column not in range(-width, width) or column % width in (0, token):

@@ -354,3 +354,29 @@ def test_names_of_sentences_are_no_tokens(text, tmp_path):
 def test_tokens_that_recur_are_no_names(tmp_path):
     text = "no DT B-X\nno DT O\nno DT O\nyes UH O\nno DT O\n"
     assert read_entities(write(tmp_path, text))[0].text == "no no no yes no"
+
+
+def test_lines_within_quotes_are_refused(tmp_path):
+    """The quotes would be parts of the first and the last word of each line."""
+    with pytest.raises(ValueError, match="needs one sentence of words per line. Received: lines within quotes"):
+        read_segmented(write(tmp_path, '"今天 天气 好"\n\n"我 爱 你"\n'))
+    assert read_segmented(write(tmp_path, '" 今天 好 "\n" 你 好 "\n')) == [
+        ['"', "今天", "好", '"'],
+        ['"', "你", "好", '"'],
+    ]
+    assert read_segmented(write(tmp_path, '"今天 好"\n你 好\n')) == [['"今天', '好"'], ["你", "好"]]
+
+
+def test_columns_of_conllu_between_spaces_are_no_classes(tmp_path):
+    """The last column has SpaceAfter=No."""
+    rows = (
+        "1 Kim Kim PROPN NNP _ 2 nsubj _ _",
+        "2 slept sleep VERB VBD _ 0 root _ SpaceAfter=No",
+        "3 . . PUNCT . _ 2 x _ _",
+    )
+    text = "\n".join(["# id", *rows, ""])
+    with pytest.raises(ValueError, match="CoNLL-U needs tabs between its columns. Received: spaces"):
+        read_tagged(write(tmp_path, text))
+    (sentence,) = read_tagged(write(tmp_path, text), column=3)
+    assert [label for *_, label in sentence.spans] == ["PROPN", "VERB", "PUNCT"]
+    assert read_tagged(write(tmp_path, text.replace(" ", "\t").replace("#\t", "# ")))[0] == sentence
