@@ -8,6 +8,7 @@ import numpy as np
 
 CLASSIFICATION_METRICS = ("accuracy", "f", "macro_f", "matthews")  # the keys among which `--metric` chooses
 REGRESSION_METRICS = ("pearson", "spearman")
+_UNKNOWN = (None, "?", "-1", -1, -100)  # gold tags, of files and of Hugging Face
 
 
 def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels: Sequence[Any]) -> dict[str, Any]:
@@ -181,7 +182,7 @@ def token_scores(
 
     Args:
         tokens: A list of sentences, each a list of tokens.
-        gold: The gold tag of each token. Tokens whose gold tag is None or "?" are not scored.
+        gold: The gold tag of each token. Tokens whose gold tag is None, "?", -1 or -100 are not scored.
         predicted: The predicted tag of each token.
         training_words: An iterable of the tokens of the training set. Defaults to `None`.
 
@@ -203,7 +204,7 @@ def token_scores(
     confusion = Counter((true, tag) for _, true, tag in rows if true != tag)
     result: dict[str, Any] = {"tokens": len(rows), "accuracy": scores["accuracy"], "macro_f": scores["macro_f"]}
     if training_words is not None:
-        vocabulary = set(training_words)
+        vocabulary = set_of_words(training_words)
         unseen = [true == tag for word, true, tag in rows if word not in vocabulary]
         seen = [true == tag for word, true, tag in rows if word in vocabulary]
         result["oov_rate"] = len(unseen) / len(rows)
@@ -213,16 +214,25 @@ def token_scores(
     return {**result, "labels": scores["labels"], "confusion": [[*pair, count] for pair, count in ordered]}
 
 
+def set_of_words(training_words: Iterable[str]) -> set[str]:
+    """The set of words of a training set. Raises TypeError for words in one string."""
+    if isinstance(training_words, str):
+        raise TypeError(f"`training_words` must be words, not a string of them. Received: {training_words[:40]!r}")
+    return set(training_words)
+
+
 def _scored_tokens(tokens: Any, gold: Any, predicted: Any) -> list[tuple[str, str, str]]:
     """`(token, gold tag, predicted tag)` of all tokens whose gold tag is known."""
     rows = []
     for number, sentence in enumerate(zip(tokens, gold, predicted, strict=True), 1):
+        if any(isinstance(part, str) for part in sentence):
+            raise TypeError(f"Each sentence must be a list of tokens, and of tags. Received: {sentence!r:.80}")
         if len(set(map(len, sentence))) > 1:
             raise ValueError(
                 f"Each token needs a gold tag and a predicted tag. Received: {len(sentence[0])} tokens, "
                 f"{len(sentence[1])} and {len(sentence[2])} tags in sentence {number}"
             )
-        rows += [row for row in zip(*sentence, strict=True) if row[1] not in (None, "?")]
+        rows += [row for row in zip(*sentence, strict=True) if row[1] not in _UNKNOWN]
     if not rows:
         raise ValueError("Token tagging needs at least one token with a gold tag to score. Received: none")
     return rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.metrics.classes import set_of_words
 from kcrf.tags.scheme import ENTITY_TAG, spans_of_tags
 
 
@@ -56,9 +57,7 @@ def segmentation_scores(
 
 def scores_of_words(rows: Iterable[tuple[str, Any, Any]], training_words: Iterable[str] | None) -> dict[str, Any]:
     """The scores of words `(start, end)`, from the text, the gold words and the predicted words of each sentence."""
-    if isinstance(training_words, str):
-        raise TypeError(f"`training_words` must be words, not a string of them. Received: {training_words[:40]!r}")
-    vocabulary = None if training_words is None else set(training_words)
+    vocabulary = None if training_words is None else set_of_words(training_words)
     true_words = test_words = right = oov = right_oov = 0
     for text, gold, predicted in rows:
         found = set(predicted)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.metrics import classification_scores, regression_scores
+from kcrf.metrics import classification_scores, regression_scores, token_scores
 
 BACKENDS = ["torch"]
 
@@ -89,3 +89,16 @@ def test_a_constant_correlates_with_nothing_and_large_numbers_do_not_overflow(co
 def test_what_cannot_be_scored_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_tokens_in_one_string_are_no_sentences():
+    for sentences in ((["aa", "b"], ["NN", "V"], ["NN", "V"]), ([["aa"]], ["N"], [["N"]])):
+        with pytest.raises(TypeError, match="Each sentence must be a list of tokens, and of tags. Received: "):
+            token_scores(*sentences)
+    with pytest.raises(TypeError, match="`training_words` must be words, not a string of them. Received: 'aa b'"):
+        token_scores([["aa"]], [["N"]], [["N"]], training_words="aa b")
+
+
+def test_tokens_with_an_unknown_tag_are_not_scored():
+    gold = ["N", None, "?", "-1", -1, -100]
+    assert token_scores([list("abcdef")], [gold], [["N"] * 6])["tokens"] == 1
