@@ -28,6 +28,7 @@ CELLS = {  # settings, and whether all sentences are learned
     "no copies": ({"augment": 0, "solver": "lbfgs"}, False),
     "copies, all sentences": ({**COPIES, "solver": "lbfgs"}, True),
     "no copies, all sentences": ({"augment": 0, "solver": "lbfgs"}, True),
+    "no lexicon, all sentences": ({"augment": 0, "solver": "lbfgs", "lexicon": False}, True),
 }
 TITLES = tuple("主席 总理 部长 书记 主任 局长 省长 市长 经理 教授 记者 委员 院长 校长 总统 司令 厂长 县长".split())
 TITLES += ("委员长", "秘书长", "大使", "代表")
