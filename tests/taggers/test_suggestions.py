@@ -267,7 +267,7 @@ class Labels(TextClassifier):
     """A classifier whose probabilities depend on the first character."""
 
     def __init__(self, labels=("neg", "pos")):
-        self.labels, self.pairs = labels, False
+        self.labels, self.pairs, self._multilabel = labels, False, False
 
     def _outputs(self, texts, batch_size, on_batch):
         return np.array([[p, 1 - p] for p in (int(text[0]) / 10 for text in texts)])
