@@ -94,7 +94,7 @@ def _check(gold: Sequence[Any], predicted: Sequence[Any], given: Iterable[Any], 
             "Gold and prediction must have the same number of labels, at least one. "
             f"Received: {len(gold)} in gold, {len(predicted)} in the prediction"
         )
-    unknown = sorted({str(label) for label in given if label not in labels})
+    unknown = sorted(map(str, {*given} - {*labels}))
     if unknown:
         raise ValueError(f"Labels must be in {list(labels)}. Received: {', '.join(unknown)}")
 
