@@ -119,10 +119,14 @@ class SubwordTokenizer:
         with needs_extra("transformers", "SubwordTokenizer"):
             from tokenizers import Tokenizer
         try:
-            self._tokenizer, self._of_units = map(Tokenizer.from_str, (definition, _with_prefix(definition, False)))
+            # Units without a space before them, and with one: a normalizer or a split at spaces may remove that space,
+            # as those of DeBERTa-v3 and XLM-R do, and Metaspace then puts it back.
+            glued, spaced = _with_prefix(definition, False), _with_prefix(definition, False, ("ByteLevel", "Prepend"))
+            made = {text: Tokenizer.from_str(text) for text in {definition, glued, spaced}}
         except Exception as error:  # the library raises plain exceptions
             raise ValueError(f"needs a tokenizer.json of the library tokenizers. Received: {error}") from None
-        for tokenizer in (self._tokenizer, self._of_units):
+        self._tokenizer, *self._of_units = (made[text] for text in (definition, glued, spaced))
+        for tokenizer in made.values():
             tokenizer.no_padding()
             tokenizer.no_truncation()
         self.definition = definition
@@ -265,7 +269,9 @@ class SubwordTokenizer:
         new = sorted(keys - self._pieces.keys())
         if len(self._pieces) + len(new) > CACHED_UNITS:
             self._pieces, new = {}, sorted(keys)
-        for key, e in zip(new, self._of_units.encode_batch(new, add_special_tokens=False), strict=True):
+        parts = [[key for key in new if key.startswith(" ") is spaced] for spaced in (False, True)]
+        found = [t.encode_batch(part, add_special_tokens=False) for t, part in zip(self._of_units, parts)]
+        for key, e in zip(parts[0] + parts[1], found[0] + found[1], strict=True):
             has_text = [bool(token.strip(_SPACES)) for token in e.tokens]
             first = has_text.index(True) if True in has_text else 0  # a space alone is not the piece of a unit
             ends = np.array([end for _, end in e.offsets], np.int64) - key.startswith(" ")
@@ -283,11 +289,14 @@ class SubwordTokenizer:
         return UnitPieces(ids, np.concatenate(ends), places[kept], np.array(first, np.int64))
 
 
-def _prefixing(whole):
+_PREFIXING = ("Metaspace", "ByteLevel", "Prepend")
+
+
+def _prefixing(whole, kinds=_PREFIXING):
     """Yields the parts of a tokenizer.json that put a space before a text, or before each word."""
     for kind, parts in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
         part = whole.get(kind) or {}
-        yield from (x for x in part.get(parts, [part]) if x.get("type") in ("Metaspace", "ByteLevel", "Prepend"))
+        yield from (x for x in part.get(parts, [part]) if x.get("type") in kinds)
 
 
 def _has_prefix(definition):
@@ -299,12 +308,13 @@ def _has_prefix(definition):
     return False
 
 
-def _with_prefix(definition, has_prefix):
+def _with_prefix(definition, has_prefix, kinds=_PREFIXING):
     """The same definition of a tokenizer, which puts a space before a text, or none; as it is for None."""
-    if has_prefix in (None, _has_prefix(definition)):
-        return definition
     whole = json.loads(definition)
-    for part in _prefixing(whole):
+    parts = list(_prefixing(whole, kinds))
+    if not parts or has_prefix in (None, _has_prefix(definition)):
+        return definition
+    for part in parts:
         if part["type"] == "Metaspace":
             part.pop("add_prefix_space", None)
             part["prepend_scheme"] = "always" if has_prefix else "never"

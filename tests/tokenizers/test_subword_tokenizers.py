@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import normalizers, pre_tokenizers
 from tokenizers_of_tests import SPECIAL, TEXTS, bpe, folder_of, unigram
 
 from kcrf.tokenizers import SubwordTokenizer, Tokenizer
@@ -24,7 +25,22 @@ ALPHABETS = (
 )
 
 
+def of_deberta():
+    """Removes the spaces around a text, as the tokenizer of DeBERTa-v3 does."""
+    made = unigram()
+    made.normalizer = normalizers.Sequence([normalizers.Strip(), made.normalizer])
+    return made
+
+
+def of_xlm_roberta():
+    """Splits at spaces before it puts them back, as the tokenizers of XLM-R and CamemBERT do."""
+    made = unigram()
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), made.pre_tokenizer])
+    return made
+
+
 KINDS = {"unigram": unigram, "bpe": bpe, "bpe with a prefix": lambda: bpe(True), "first": lambda: unigram("first")}
+KINDS |= {"DeBERTa": of_deberta, "XLM-R": of_xlm_roberta}
 
 
 def odd_texts(count):
