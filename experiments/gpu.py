@@ -71,10 +71,10 @@ def deep_runs(claim, steps=None):
 
 
 def _packages():
-    """The installed versions of the packages that a run imports, as pip takes them."""
+    """The installed versions of the packages that a run imports, as pip takes them: PyTorch with CUDA, too."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = [requirement.partition(">=")[0] for requirement in project["dependencies"]]
-    return ["# packages", *(f"{name}=={version(name)}" for name in [*names, "torch"])]
+    return ["# packages", *(f"{name}=={version(name).partition('+')[0]}" for name in [*names, "torch"])]
 
 
 def _files(data):

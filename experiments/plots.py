@@ -19,7 +19,8 @@ BLUE, ORANGE, GREEN, PINK, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "
 COLORS = {HOLDS: BLUE, OPPOSITE: ORANGE, NO_EFFECT: BLACK, "higher": GREEN, "lower": PINK}
 UNDECIDED_COLOR = "#999999"
 LINES = ((BLUE, "o", "-"), (ORANGE, "s", "--"), (GREEN, "^", "-."), (PINK, "D", ":"), (BLACK, "v", "-"))
-CURVES = {"valid": "validation score", "losses": "training loss"}  # lists with a number for each epoch
+# Lists with a number for each epoch. The loss of a CRF is that of a sentence, the loss of a softmax that of a token.
+CURVES = {"valid": "validation score by epoch", "losses": "training loss by epoch, first epoch = 1"}
 DEPTH_AND_SIZE = re.compile(r"(.+), (\d+) layers?, ([\d,]+) sentences(.*)")  # and the learning rate, if there are two
 MASKED = "F1, illegal paths masked"
 DEPTHS = {"PKU, 1e-4": 1, "PKU, 2 layers, 1e-4": 2, "PKU, 4 layers, 1e-4": 4}  # cells of c01
@@ -83,13 +84,15 @@ def plot_runs(claim, measures):
         scores.set_title(f"{cell}\ntest score", fontsize="small")
         for axes, (name, what) in zip(curves, CURVES.items(), strict=True):
             for number, (arm, runs) in enumerate(arms.items()):
-                means = mean_by_epoch([run[name] for run in runs if "diverged" not in run])
+                means = mean_by_epoch([run[name] for run in runs if name in run and not run.get("diverged")])
+                means = [mean / means[0] for mean in means] if name == "losses" else means
                 color, marker, _ = LINES[number % len(LINES)]
                 style = LINES[number // len(LINES) % len(LINES)][2]
                 axes.plot(range(1, len(means) + 1), means, style, color=color, marker=marker, markersize=3, label=arm)
-            axes.set_title(f"{what} by epoch", fontsize="small")
+            axes.set_title(what, fontsize="small")
             axes.xaxis.get_major_locator().set_params(integer=True)
-        curves[0].legend(fontsize="xx-small")
+            axes.set_visible(any(len(line.get_xdata()) for line in axes.lines))  # runs of o1 are scored at the end only
+        curves[-1].legend(fontsize="xx-small")
     return figure
 
 
@@ -107,9 +110,10 @@ def plot_gain_of_crf(outcomes):
         "words, illegal paths masked": ("PKU", MASKED),
         "entities": ("People's Daily", "F1"),
     }
-    figure = _empty_figure(10, 3.8)
+    figure, numbers = _empty_figure(10, 3.8), {}
     for axes, (title, wanted) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
-        for number, ((depth, rate), points) in enumerate(sorted(_gains(outcomes, *wanted).items())):
+        for (depth, rate), points in sorted(_gains(outcomes, *wanted).items()):
+            number = numbers.setdefault((depth, rate), len(numbers))
             beside = [(sentences * 1.06 ** (number - 1), interval) for sentences, interval in points]
             _line(axes, beside, LINES[number], f"{depth} layer{'s' * (depth > 1)}{rate}")
         axes.set_title(title)
@@ -118,20 +122,20 @@ def plot_gain_of_crf(outcomes):
         axes.set_xlim(120, 3400)
         axes.set_xlabel("training sentences")
     figure.axes[0].set_ylabel("gain of the CRF in F1")
-    figure.axes[0].legend()
+    figure.axes[1].legend()  # where the gains are small
     return figure
 
 
 def _gains(outcomes, corpus, what):
-    """The gains by depth and learning rate, lists of `(sentences, (mean, low, high))`."""
+    """The gains by depth and learning rate, lists of `(sentences, (mean, low, high))`; 1 or 2 seeds: no ends."""
     gains = {}
     for comparison, outcome, _ in outcomes:
         match = DEPTH_AND_SIZE.fullmatch(comparison.cells[0])
         if outcome and match and match[1] == corpus and comparison.first == "CRF with constraints":
             if comparison.what == what:
-                seeds = ", 1 seed" if outcome.n == 1 else ""
-                point = int(match[3].replace(",", "")), outcome.interval()
-                gains.setdefault((int(match[2]), match[4] + seeds), []).append(point)
+                mean, *ends = outcome.interval()
+                interval = (mean, *ends) if outcome.n > 2 else (mean, np.nan, np.nan)
+                gains.setdefault((int(match[2]), match[4]), []).append((int(match[3].replace(",", "")), interval))
     return {line: sorted(points) for line, points in gains.items()}
 
 
@@ -156,7 +160,8 @@ def plot_gain_of_multiplier(outcomes):
     axes.set_xticks(list(DEPTHS.values()))
     axes.set_xlabel("layers of the encoder")
     axes.set_ylabel("gain of the multiplier in F1")
-    axes.legend()
+    axes.set_ylim(top=0.28)  # room for the legend
+    axes.legend(loc="upper left")
     return figure
 
 
@@ -165,7 +170,6 @@ def _line(axes, points, style, label):
     color, marker, line = style
     places, intervals = zip(*points)
     mean, low, high = np.transpose(intervals)
-    low, high = (np.where(np.isfinite(end), end, mean) for end in (low, high))  # one seed has no interval
     axes.errorbar(
         places, mean, [mean - low, high - mean], color=color, marker=marker, linestyle=line, capsize=3, label=label
     )

@@ -165,14 +165,19 @@ def list_claims(claims):
     lines = []
     for claim in claims.values():
         runs, records = claim.runs(), Results.of(claim).read()
-        timed = (record["processor_seconds"] for record in records.values())
-        seconds = [one for one in timed if one is not None]
         missing = [run for run in runs if run.key not in records]
-        minutes = len(missing) * sum(seconds) / max(1, len(seconds)) / 60
-        left = f"about {minutes:.0f} processor minutes left" if seconds else "not timed yet"
+        costs = [_seconds_of(run, records) for run in missing]
+        left = "not timed yet" if None in costs else f"about {sum(costs) / 60:.0f} processor minutes left"
         counts = f"{len(runs) - len(missing)} of {len(runs)} runs" if runs else f"the runs of {claim.runs_of}"
         lines.append(f"{claim.name}  {counts}, {left}: {claim.title}")
     return "\n".join(lines)
+
+
+def _seconds_of(run, records):
+    """The mean processor time of the stored runs with the same encoder, None without any."""
+    same = (one for one in records.values() if one["settings"].get("bert") == run.settings.get("bert"))
+    seconds = [one["processor_seconds"] for one in same if one["processor_seconds"] is not None]
+    return sum(seconds) / len(seconds) if seconds else None
 
 
 def _row(*cells):

@@ -11,7 +11,8 @@ epochs to the validation score of the uncorrected run were compared long after t
 
 Runs on 256 pairs or sentences of RTE, MRPC, CoLA and STS-B were removed: three epochs taught next to nothing (RTE .50,
 CoLA .00, STS-B below the cosine of the same model without any training, .870). The cells of 12 layers replace them.
-They were declared before any of their runs.
+They were declared before any of their runs; then, too, 64 tokens were raised to 128, because three quarters of the
+pairs of RTE and MRPC are longer than 64.
 """
 
 from experiments.claim import Claim, Grid
@@ -21,7 +22,7 @@ from experiments.verdicts import Comparison, Spread, epochs_to_loss, epochs_to_s
 
 CELL = "PKU, 1 layer, 160 sentences"
 WORDS = {CELL: {**HEADS[CELL], "constraints": True}}
-PAIRS = {"bert": "deep", "sentences": 1000, "learning_rate": 2e-5, "batch_size": 32, "max_length": 64, "epochs": 3,
+PAIRS = {"bert": "deep", "sentences": 1000, "learning_rate": 2e-5, "batch_size": 32, "max_length": 128, "epochs": 3,
          "warmup": 0.1, "pool": "mean"}  # fmt: skip
 SEEDS = 20
 METRICS = {"RTE": "accuracy", "MRPC": "F1", "STS-B": "correlation"}

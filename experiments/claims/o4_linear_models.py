@@ -3,7 +3,7 @@
 Before these runs, the grid was reduced from 180 runs to save processor time: short sentences, fewer sizes, a network of
 width 64. Without the average of the network and a linear model, which is now the default.
 
-All runs were measured again on 2026-11-28, because L-BFGS replaced AdaGrad as the solver of linear models.
+All runs were measured again on 2026-11-27 and 28, because L-BFGS replaced AdaGrad as the solver of linear models.
 """
 
 from experiments.claim import Claim, Grid, crossed

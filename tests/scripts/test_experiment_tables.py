@@ -12,8 +12,15 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # `python -m pytest` does so, `pytest` does not
 
 from experiments import plots, table  # noqa: E402
-from experiments.claim import Claim, Grid, load_claims  # noqa: E402
-from experiments.verdicts import Comparison, Spread, epochs_to_loss, epochs_to_score, paired_interval  # noqa: E402
+from experiments.claim import Claim, Grid, Run, load_claims  # noqa: E402
+from experiments.verdicts import (  # noqa: E402
+    Comparison,
+    Outcome,
+    Spread,
+    epochs_to_loss,
+    epochs_to_score,
+    paired_interval,
+)
 
 BACKENDS = ["torch"]
 CLAIMS = load_claims()
@@ -84,7 +91,7 @@ def test_the_plot_of_the_runs_has_their_scores_and_curves():
         "A is better", "source", "literature", (Grid({"cell": {}}, {"a": {}, "b": {}}),), (), seeds=3, name="t1"
     )
     runs = {f"cell, a, seed {seed}": {"score": seed, "valid": [seed, 2.0], "losses": [3.0, seed]} for seed in range(3)}
-    runs["cell, b, seed 0"] = {"score": 5.0, "valid": [7.0, 8.0, 9.0], "losses": [4.0]}
+    runs["cell, b, seed 0"] = {"score": 5.0, "valid": [7.0, 8.0, 9.0], "losses": [4.0], "diverged": 0}
     runs["cell, b, seed 1"] = {"score": 0.0, "valid": [0.0], "losses": [1e9], "diverged": 1}
     boxes, valid, losses = plots.plot_runs(made, runs).axes
     assert [label.get_text() for label in boxes.get_xticklabels()] == ["a", "b"]
@@ -92,7 +99,27 @@ def test_the_plot_of_the_runs_has_their_scores_and_curves():
     assert {1.0, 2.5} <= set(medians)
     curves = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in valid.lines}
     assert curves == {"a": ([1, 2], [1.0, 2.0]), "b": ([1, 2, 3], [7.0, 8.0, 9.0])}
-    assert [list(line.get_ydata()) for line in losses.lines] == [[3.0, 1.0], [4.0]]
+    assert [list(line.get_ydata()) for line in losses.lines] == [[1.0, pytest.approx(1 / 3)], [1.0]]
+
+
+def test_curves_that_no_run_has_are_not_drawn():
+    made = Claim("A is better", "source", "", (Grid({"cell": {}}, {"a": {}}),), (), seeds=1, name="t1")
+    axes = plots.plot_runs(made, {"cell, a, seed 0": {"score": 1.0, "losses": [4.0, 1.0], "diverged": 0}}).axes
+    assert [one.get_visible() for one in axes] == [True, False, True]
+
+
+def test_one_or_two_seeds_have_no_interval_in_the_figure():
+    comparison = Comparison("CRF with constraints", "softmax", "same", 0.01, ("PKU, 4 layers, 160 sentences",), "F1")
+    outcomes = [(comparison, Outcome((0.5,) * n, (0.25,) * n, "softmax"), "") for n in (2, 3)]
+    ((_, few), (_, more)) = plots._gains(outcomes, "PKU", "F1")[4, ""]
+    assert np.isnan(few[1:]).all() and more == (0.25, 0.25, 0.25)
+
+
+def test_the_time_of_a_missing_run_is_that_of_runs_with_the_same_encoder():
+    records = {"a": {"settings": {}, "processor_seconds": 10.0}}
+    records["b"] = {"settings": {"bert": "deep"}, "processor_seconds": None}
+    assert table._seconds_of(Run("cell", "a", 1, {}), records) == 10
+    assert table._seconds_of(Run("cell", "a", 1, {"bert": "deep"}), records) is None
 
 
 QUOTING = ["README.md", "README.zh.md", "docs/recipes.md", "docs/monitor.md"]

@@ -363,6 +363,11 @@ def test_a_trial_on_a_gpu_has_one_run_of_each_kind():
     assert all(run.settings["bert"] == "deep" for run in measured) and len(measured) == 2 * (6 * 4 + 4 + 3 * 2)
 
 
+def test_the_packages_for_a_gpu_name_no_build_of_this_machine():
+    names = [line.partition("==") for line in gpu._packages()[1:]]
+    assert "torch" in {name for name, _, _ in names} and all("+" not in version for *_, version in names)
+
+
 def test_sentences_of_other_lengths_are_in_no_part(shared_data):
     parts = sample_of(shared_data, "weibo", 50, 0, (20, 40))
     assert [len(part) for part in parts] == [50, len(parts[1]), len(parts[2])]
