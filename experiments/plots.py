@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.store import MEASURED, Results
-from experiments.table import outcomes_of
+from experiments.table import outcomes_of, where_of
 from experiments.verdicts import HOLDS, NO_EFFECT, OPPOSITE
 from kcrf.files import write_aside
 
@@ -58,7 +58,7 @@ def plot_differences(claim, rows):
         for place, (comparison, outcome, verdict) in enumerate(group):
             _draw(axes, place, comparison, outcome, COLORS.get(verdict, UNDECIDED_COLOR))
         axes.axvline(0, color="black", linewidth=0.8)
-        names = [f"{', '.join(one.cells[:2])}\n{one.first} − {outcome.arm}" for one, outcome, _ in group]
+        names = [f"{where_of(one)}\n{one.first} − {outcome.arm}" for one, outcome, _ in group]
         axes.set_yticks(range(len(group)), names, fontsize="small")
         axes.set_ylim(len(group) - 0.5, -0.5)
         axes.set_xlabel(f"difference: {what}", fontsize="small")

@@ -122,7 +122,7 @@ def lines_of(claim):
             arms = f"{comparison.first} {spread(outcome.first)}, {outcome.arm} {spread(outcome.second)}"
             difference, n = _difference(outcome, 4), str(outcome.n)
         claimed = comparison.claimed or "nothing"
-        lines.append(_row(_where(comparison), comparison.what, arms, difference, n, claimed, verdict))
+        lines.append(_row(where_of(comparison), comparison.what, arms, difference, n, claimed, verdict))
     return lines
 
 
@@ -139,7 +139,7 @@ def _scores_alone(comparison, claim):
 
 def in_words(comparison, outcome):
     """An outcome in a line."""
-    where = ", ".join(filter(None, (_where(comparison), comparison.what)))
+    where = ", ".join(filter(None, (where_of(comparison), comparison.what)))
     return f"{where}: {comparison.first} − {outcome.arm} {_difference(outcome, 3)}, n = {outcome.n}"
 
 
@@ -150,7 +150,8 @@ def _difference(outcome, digits):
     return f"{difference:+.{digits}f}{interval}"
 
 
-def _where(comparison):
+def where_of(comparison):
+    """The cells of a comparison in words, or how many they are."""
     cells = [cell for cell in comparison.cells if cell]
     return ", ".join(cells) if len(cells) < 3 else f"mean of {len(cells)} cells"
 

@@ -10,7 +10,8 @@ were printed, the corpus and its test set were reduced to save time, and n-gram 
 On the same kind of processor, 16 of 16 runs under SGD gave the stored score again, to five digits. But they are
 chaotic: on another machine, one run had .7528 instead of .5166, and the first comparison was +.045 [-.014,
 +.100]. So the cells "other rounding" were declared: the same runs with other kernels, under
-`ATEN_CPU_CAPABILITY=default`. Each seed counts once, with the mean of its runs.
+`ATEN_CPU_CAPABILITY=default`. Each seed counts once, with the mean of its runs; under SGD, nothing is claimed of the
+runs of one rounding alone.
 """
 
 from dataclasses import replace
@@ -120,7 +121,10 @@ CLAIM = Claim(
             Comparison("detached x100", "plain x100", "higher", 0.002, (cell, again), "F1, mean of two roundings")
             for cell, again in zip(CELLS, AGAIN)
         ),
-        *(Comparison("detached x100", "plain x100", "higher", 0.002, (cell,), "F1") for cell in (*AGAIN, *CELLS)),
+        *(
+            Comparison("detached x100", "plain x100", "" if "SGD" in cell else "higher", 0.002, (cell,), "F1")
+            for cell in (*AGAIN, *CELLS)
+        ),
         *(Comparison("detached x100", "x1", "higher", 0.002, (cell,), "F1") for cell in CELLS),
     ),
     measure=train_and_score,
