@@ -6,6 +6,7 @@ import re
 from argparse import SUPPRESS, Namespace
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,10 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.options()
+        given = takewhile("--".__ne__, args if args and "run" in self._defaults else ())  # not of `kcrf`
+        wrong = next((x for x in given if x[:2] == "--" and x.partition("=")[0] not in self._option_string_actions), "")
+        if wrong:  # argparse would first miss the option that was meant
+            self.error(f"unrecognized arguments: {wrong}{self._advice(wrong.partition('=')[0])}")
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._advice(unknown[0].partition('=')[0])}")

@@ -18,6 +18,7 @@ WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
 COLORS = 6
 MOST_EPOCHS = 8  # with a number on the axis, and the last one
+LARGE = 900  # width of a heat map with many tags
 NARROW = 230  # width of a heat map with few and short tags: two fit side by side on a phone
 SMALLEST_FIGURE = 8  # font size in pixels; cells with less room have no number
 LETTER = 0.62  # width of a letter divided by the font size
@@ -90,7 +91,8 @@ def heat_map(
     limit = limit or np.abs(matrix[~forbidden]).max(initial=0.0) or 1.0
     lowest_legal = np.where(allowed, matrix, np.inf).min(axis=1)
     size = len(matrix)
-    width, font = (NARROW, 13) if is_narrow(labels) else (WIDTH, max(4.5, min(11.0, 210 / size)))
+    width = {"small": NARROW, "large": LARGE}.get(size_of(labels), WIDTH)
+    font = 13 if width == NARROW else max(4.5, min(11.0, 0.62 * width / size))
     longest = max(len(label) for label in labels) * font * LETTER
     left = 12 + longest
     cell = (width - left - 4) / size
@@ -110,9 +112,9 @@ def heat_map(
     return _svg(title, width, top + size * cell + 4, parts)
 
 
-def is_narrow(labels: Sequence[str]) -> bool:
-    """Whether a heat map with these labels fits half the width of a phone."""
-    return len(labels) * max(map(len, labels)) <= 25
+def size_of(labels: Sequence[str]) -> str:
+    """The size of a heat map: "small" if it fits half the width of a phone, "large" if it needs that of the page."""
+    return "small" if len(labels) * max(map(len, labels)) <= 25 else "large" if len(labels) > 20 else ""
 
 
 def reliability_diagram(title: str, rows: Sequence[Sequence[Any]]) -> str:

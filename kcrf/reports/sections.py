@@ -10,7 +10,7 @@ import numpy as np
 from kcrf.chains import FORBIDDEN
 from kcrf.metrics import calibration
 from kcrf.metrics.transitions import is_forbidden
-from kcrf.reports.charts import box_plot, heat_map, is_narrow, line_chart, reliability_diagram, scatter_plot
+from kcrf.reports.charts import box_plot, heat_map, line_chart, reliability_diagram, scatter_plot, size_of
 from kcrf.reports.comparison import differ_in_seed, differences_from_the_best, groups_by_settings, why_not_comparable
 from kcrf.reports.mistakes import frequent_mistakes, of_part, sentence_browser
 from kcrf.reports.tables import METRICS, NOT_RANKED, SETS, TITLES
@@ -29,7 +29,7 @@ ONLY_CRF = ("crf_lr_multiplier", "constraints")  # settings that a softmax head 
 UNUSED = "-"
 # Columns of the log that are drawn as curves, with title and explanation. A CRFMonitor writes the last four.
 CURVES = {
-    "loss": ("Training loss", "per sentence"),
+    "loss": ("Training loss", ""),
     **{f"valid_{key}": (f"{TITLES[key]} on the validation set", "") for key in METRICS},
     "transition_size": ("Size of the transitions", "standard deviation; should approach the emission gap"),
     "emission_gap": ("Emission gap", "median difference between the two best scores of a token"),
@@ -231,11 +231,10 @@ def _largest_transition(runs: Runs) -> float:
 
 def _transitions(run: RunRecord, limit: float) -> Content:
     """The transitions of each CRF after the first and after the last epoch, with the advice on them."""
-    labels = run.labels or []
     maps = [_pair_of_maps(run, *of_crf, limit) for of_crf in _matrices(run).items()]
     text = f"{run.advice[0].upper()}{run.advice[1:]}." if run.advice else ""
     has_none = run.settings.get("head") == "softmax"
-    return {"advice": text, "maps": maps, "is_narrow": bool(maps) and is_narrow(labels), "has_none": has_none}
+    return {"advice": text, "maps": maps, "size": size_of(run.labels or []) if maps else "", "has_none": has_none}
 
 
 def _pair_of_maps(
@@ -257,7 +256,7 @@ def _curves(runs: Runs) -> Content:
     numbered, charts = dict(enumerate(groups.values())), []
     for key, (title, note) in CURVES.items():
         parts = _by_loss(numbered) if key == "loss" else {"": numbered}
-        charts += [_chart(key, title + of, note, own) for of, own in parts.items()]
+        charts += [_chart(key, title + of, _unit(own) if key == "loss" else note, own) for of, own in parts.items()]
     return {"charts": [chart for chart in charts if chart], "legend": list(groups), "are_means": are_means}
 
 
@@ -268,6 +267,12 @@ def _by_loss(groups: dict[int, list[RunRecord]]) -> dict[str, dict[int, list[Run
         head = runs[0].settings.get("head") if not _is_classifier(runs[0]) else None
         apart.setdefault({"softmax": " of softmax heads", "crf": " of CRFs"}.get(str(head), ""), {})[number] = runs
     return apart if len(apart) > 1 else {"": groups}
+
+
+def _unit(groups: Mapping[int, list[RunRecord]]) -> str:
+    """What a loss is a mean over: the cross-entropy of a softmax head counts tokens."""
+    tagger = next((run for (run, *_) in groups.values() if not _is_classifier(run)), None)
+    return "per text" if tagger is None else "per token" if tagger.settings.get("head") == "softmax" else "per sentence"
 
 
 def _chart(key: str, title: str, note: str, groups: Mapping[int, list[RunRecord]]) -> tuple[str, str, str] | None:

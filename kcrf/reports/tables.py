@@ -43,11 +43,11 @@ METRICS = (*CLASSIFICATION_METRICS, *REGRESSION_METRICS)
 # Counts, and scores that are not better the larger they are.
 NOT_RANKED = set("oov_rate true_words test_words true_entities found_entities mean_error examples tokens".split())
 # The scores that a terminal has room for.
-WORD_COLUMNS = ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall")
-JOINT_COLUMNS = ("recall", "precision", "f", "joint_f", "oov_recall", "iv_recall")
+WORD_COLUMNS = ("precision", "recall", "f", "oov_rate", "oov_recall", "iv_recall")
+JOINT_COLUMNS = ("precision", "recall", "f", "joint_f", "oov_recall", "iv_recall")
 ENTITY_COLUMNS = ("precision", "recall", "f", "true_entities", "found_entities", "correct")
-TOKEN_COLUMNS = ("accuracy", "oov_rate", "oov_accuracy", "f", "precision", "recall")
-CLASS_COLUMNS = ("accuracy", "matthews", "macro_f", "f", "precision", "recall")
+TOKEN_COLUMNS = ("accuracy", "precision", "recall", "f", "oov_rate", "oov_accuracy")
+CLASS_COLUMNS = ("accuracy", "matthews", "macro_f", "precision", "recall", "f")
 NUMBER_COLUMNS = ("pearson", "spearman", "mean_error", "examples")
 MOST_WITH_NUMBERS = 10  # tags; cells of larger matrices are too small for numbers
 

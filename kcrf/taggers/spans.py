@@ -98,7 +98,7 @@ def part_of(item: Any) -> Part:
         return Part(item, [])
     if isinstance(item, Sentence):
         return Part(item.text, item.tokens)
-    if _is_table(item):
+    if _is_table(item) or hasattr(item, "ndim"):  # a column, or its values
         raise TypeError(f"needs one text; `predict` takes a column of texts. Received: a {type(item).__name__}")
     if not isinstance(item, Iterable) or isinstance(item, bytes | Mapping | Set):
         raise TypeError(f"needs a string, a list of tokens or a Sentence. Received: {item!r}"[:200])

@@ -144,10 +144,12 @@ class Tagger(ABC, Generic[Result]):
         return self.predict(texts)
 
     def scores(self, items: Sequence[Any], training_words: Any = None) -> dict[str, Any]:
-        """The scores of `kcrf.metrics` for labeled `kcrf.corpora.Sentence`s or `Example`s, a dict.
+        """The scores of `kcrf.metrics` for labeled data in all forms that `train_tagger` takes, a dict.
 
         For segmentation, `training_words` is the set of in-vocabulary words.
         """
+        if not all(isinstance(item, Sentence | Example) for item in items):
+            items = self.config.task.check("items", items)
         return self.score(items, self.predictions(items, with_probabilities=False), training_words)
 
     @abstractmethod

@@ -23,6 +23,7 @@ from kcrf.metrics.bootstrap import bootstrap_difference
 from kcrf.reports import write_report
 from kcrf.reports.charts import heat_map, line_chart, reliability_diagram
 from kcrf.reports.mistakes import KINDS, frequent_mistakes
+from kcrf.reports.tables import CLASS_COLUMNS, ENTITY_COLUMNS, JOINT_COLUMNS, TOKEN_COLUMNS, WORD_COLUMNS
 from kcrf.runs import Settings
 from kcrf.tags import bio, bioes, bmes
 
@@ -531,6 +532,9 @@ def test_losses_of_softmax_heads_and_crfs_have_axes_of_their_own(run_dir):
     charts = {title: svg for title, svg in re.findall(r"<h4>(Training loss[^<]*)</h4>(<svg.*?</svg>)", source)}
     values = {title: re.findall(r"<title>epoch 1: ([\d.]+)</title>", svg) for title, svg in charts.items()}
     assert values == {"Training loss of CRFs": ["20.5", "33"], "Training loss of softmax heads": ["1.25"]}
+    notes = re.findall(r'<div class="soft">(per [^<]*)</div>', source)
+    assert sorted(notes) == ["per sentence", "per token"]
+    assert '<div class="soft">per token</div>' in report(run_dir.parent / "soft").source
     assert "var(--run-3)" in charts["Training loss of softmax heads"]  # its color on the whole page
 
 
@@ -567,7 +571,8 @@ TAGS_AND_FIGURES = [
     (bio(["LOC", "ORG", "PER"]), True),
     (bio(["MISC", "ORGANIZATION"]), True),
     (bioes(["LOC", "ORG", "PER"]), False),
-    (bio(list("ABCDEFGHIJKL")), False),
+    (bio(list("ABCDEFGHIJKL")), True),
+    (bioes(list("ABCDEFGHIJKLMN")), False),
 ]
 
 
@@ -589,9 +594,32 @@ def test_nothing_written_in_a_heat_map_overlaps(scheme, has_figures, score):
         assert all(x1 >= right or x2 <= left or y1 >= bottom or y2 <= top for x1, y1, x2, y2 in boxes[:i])
 
 
+def test_a_large_matrix_is_as_wide_as_the_page(run_dir):
+    """Of 57 tags, each cell had 6 pixels, and the names were 4.5 pixels high."""
+    scheme = bioes(list("ABCDEFGHIJKLMN"))
+    svg = heat_map("t", np.zeros((len(scheme),) * 2), scheme.labels)
+    cell, font = re.search(r'<rect [^>]*width="([\d.]+)"', svg)[1], re.search(r'font-size="([\d.]+)"', svg)[1]
+    assert float(cell) > 13 and float(font) > 9
+    content = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": [[1, np.eye(57).tolist()]]}
+    (run_dir / "transitions.json").write_text(json.dumps(content))
+    assert '<div class="grid large"><figure>' in report(run_dir).source
+
+
 def test_a_reliability_diagram_shows_the_share_that_was_right():
     rows, _ = calibration([0.05, 0.95, 0.95, 0.95, 0.95], [False, True, True, True, False])
     svg = reliability_diagram("t", rows)
     heights = [float(h) for h in re.findall(r'<rect class="bar".*? height="([\d.]+)"', svg)]
     assert heights[0] == 0 and heights[1] == pytest.approx(0.75 * (340 - 46 - 12), abs=0.11)
     assert "4 with 0.90 to 1.00: mean confidence 0.950, accuracy 0.750" in svg
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [WORD_COLUMNS, JOINT_COLUMNS, ENTITY_COLUMNS, TOKEN_COLUMNS, CLASS_COLUMNS],
+    ids="cws cws-pos ner pos classify".split(),
+)
+def test_tables_of_all_tasks_have_one_order(columns):
+    order = ["accuracy", "matthews", "macro_f", "precision", "recall", "f", "joint_f", "oov_rate"]
+    assert [key for key in columns if key in order] == [key for key in order if key in columns]
+    first = columns.index("precision")
+    assert columns[first : first + 3] == ("precision", "recall", "f")
