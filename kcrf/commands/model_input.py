@@ -73,7 +73,7 @@ def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> I
     """Yields the lines. Refuses a first line that is JSON, a token with its tag, or a whole file with other line ends.
     With `of_tokens`, also refuses a first line that is not split into tokens."""
     from kcrf.corpora.columns import begin_columns
-    from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
+    from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, names_columns
     from kcrf.tags.scheme import ENTITY_TAG
 
     begin: list[str] = []
@@ -92,6 +92,8 @@ def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> I
             raise ValueError(f"{name}:1: needs a text. Received: a JSON array; `jq -r '.[].text'` takes out the texts")
         if "\t" in first and ENTITY_TAG.fullmatch(first.split("\t")[-1]):
             raise ValueError(f"{name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag`")
+        if names_columns(first):
+            raise ValueError(f"{name}:1: needs a text. Received: the names of columns, {first!r}; take out the texts")
         if "\r" in first:
             raise ValueError(f"{name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
         if of_tokens:

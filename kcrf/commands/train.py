@@ -181,14 +181,14 @@ def _check_held_out(settings: Any, path: str, train: Any, valid: Any) -> None:
 
 def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
     """The unlabeled texts: strings, or for pairs tuples of two strings. Empty if no file was given."""
-    from kcrf.corpora.lines import read_corpus_lines, refuse_json
+    from kcrf.corpora.lines import read_corpus_lines, refuse_records
     from kcrf.tasks import task_of
 
     path = sources.get("unlabeled")  # runs of older versions lack the key
     lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
     if path is not None and not lines:
         raise ValueError(f"{path}: needs one text per line. Received: a file without any")
-    refuse_json(path, lines)
+    refuse_records(path, lines)
     return list(map(task_of(task).read_unlabeled_line, lines))
 
 

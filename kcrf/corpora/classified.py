@@ -12,9 +12,9 @@ from typing import Any
 from kcrf.corpora import tables
 from kcrf.corpora.formats import Annotated
 from kcrf.corpora.json_objects import begins_json, json_objects
-from kcrf.corpora.lines import FilePath, read_corpus_lines
+from kcrf.corpora.lines import TEXT_NAMES, FilePath, read_corpus_lines
 from kcrf.corpora.recognize import read_items
-from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES, Fields
+from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, Fields
 from kcrf.files import json_line
 from kcrf.progress_bars import print_note
 from kcrf.tags.scheme import ENTITY_TAG

@@ -24,6 +24,11 @@ CJK = re.compile(  # Chinese and Japanese, their punctuation and full-width form
 
 BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # of JSON; a CoNLL file may begin with a brace as well
 BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
+TEXT_NAMES = (  # what a column of texts is called
+    *("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence"),
+    *("content", "comment", "message", "tweet"),
+)
+_SEPARATOR = re.compile("[\t,;]")  # of columns
 _URL = re.compile(r"(?:^|/)([a-z][a-z0-9+]+:/+[^/].*)")
 _PACKED = {  # what it is, the command that unpacks a file, and a stream
     b"\x1f\x8b": ("a gzip file", "gunzip -k", "gunzip"),
@@ -83,11 +88,19 @@ def _lines_of_docbin(path: FilePath) -> list[str]:
     return lines
 
 
-def refuse_json(path: object, lines: Sequence[str]) -> None:
-    """Raises ValueError if the first lines of unlabeled text are JSON."""
+def refuse_records(path: object, lines: Sequence[str]) -> None:
+    """Raises ValueError if the first lines of unlabeled text are JSON or the head of a table."""
     first = next((line for line in lines if line.strip()), "")
     if BEGINS_OBJECT.match(first) or BEGINS_ARRAY.match(first):
         raise ValueError(f"{path}:1: needs one text per line. Received: JSON; `jq -r .text` takes out the texts")
+    if names_columns(first):
+        raise ValueError(f"{path}:1: needs one text per line. Received: the names of columns, {first!r}")
+
+
+def names_columns(line: str) -> bool:
+    """Whether a line is the first one of a table: names of one word each, among them a usual one for texts."""
+    names = {name.strip('"').lower() for name in _SEPARATOR.split(line)}
+    return len(names) > 1 and all(map(str.isidentifier, names - {""})) and not names.isdisjoint(TEXT_NAMES)
 
 
 def check_is_file(path: FilePath) -> None:

@@ -5,14 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from kcrf.corpora.lines import BEGINS_OBJECT
+from kcrf.corpora.lines import BEGINS_OBJECT, TEXT_NAMES, names_columns
 from kcrf.files import parse_json
 
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
-TEXT_NAMES = (
-    *("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence"),
-    *("content", "comment", "message", "tweet"),
-)
 TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
 LABEL_NAMES = ("label", "gold_label", "is_duplicate", "sentiment", "category", "class", "target")
 
@@ -61,8 +57,9 @@ def _unlabeled(lines: Iterable[str], name: str, count: int, labels: Collection[s
         labeled += is_labeled
         if BEGINS_OBJECT.match(line) and line.rstrip().endswith("}"):
             raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
-        is_table = number == 1 and is_head(cells) or is_labeled and ("\t" in line or labeled == number == _ENOUGH)
-        if is_table and len(cells) != count:
+        is_first = number == 1 and (names_columns(line) or len(cells) != count and is_head(cells))
+        is_table = is_labeled and ("\t" in line or labeled == number == _ENOUGH) and len(cells) != count
+        if is_first or is_table:
             raise ValueError(f"{name}:{number}: needs a text, or `kind='table'`. Received: columns, {line[:60]!r}")
         yield line
 

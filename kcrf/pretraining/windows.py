@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.corpora.lines import decode_lines, refuse_json
+from kcrf.corpora.lines import decode_lines, refuse_records
 from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.tokenizers.characters import is_cjk_character
@@ -28,7 +28,7 @@ def iterate_lines(paths: Iterable[Any]) -> Iterator[str]:
             lines = (line for line in decode_lines(file, path) if line.strip())
             first = next(lines, None)
             if first is not None:
-                refuse_json(path, [first])
+                refuse_records(path, [first])
                 yield first
             yield from lines
 

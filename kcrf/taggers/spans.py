@@ -1,5 +1,6 @@
 """`Span`, the result of all taggers, and `Part`, a text or a stretch of a text as a decoder takes it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,7 @@ from kcrf.readers.padding import check_batch_size
 from kcrf.taggers.constraints import SpanConstraints
 
 _DIGITS = 6  # of a probability in a dict
+_SENTENCE = re.compile(r"\w[。！？]|\w\s.*[.!?]$")  # a token may have spaces, as Vietnamese words do
 _TABLES = ("pandas", "polars", "datasets", "pyarrow")  # libraries for tables
 
 
@@ -105,6 +107,8 @@ def part_of(item: Any) -> Part:
     tokens = list(item)
     if not all(isinstance(token, str) and token for token in tokens):
         raise ValueError(f"Tokens must be strings, and not empty. Received: {str(tokens)[:80]}")
+    if any(map(_SENTENCE.search, tokens)) or tokens and all(len(token.split()) > 1 for token in tokens):
+        raise ValueError(f"A list must be tokens of one text; `predict` takes several. Received: {str(tokens)[:60]}")
     return Part(*join_tokens(tokens), is_tokens=True)
 
 

@@ -10,8 +10,9 @@ from kcrf.corpora import Sentence
 from kcrf.corpora.conll import sentences_of_tags
 from kcrf.corpora.formats import span
 from kcrf.corpora.json_formats import TAGS
+from kcrf.corpora.lines import TEXT_NAMES
 from kcrf.corpora.sentences import UNKNOWN
-from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, TEXT_NAMES, usual_columns
+from kcrf.corpora.tables import LABEL_NAMES, TEXT_B_NAMES, usual_columns
 from kcrf.corpora.word_classes import are_word_tags, words_by_tags
 from kcrf.tags.scheme import ENTITY_TAG
 

@@ -50,6 +50,7 @@ FILES = {
     "pretty.json": json.dumps([OBJECT], indent=2),
     "objects.jsonl": json.dumps(OBJECT) + "\n",
     "names.tsv": "上海\tLOC\n",
+    "table.csv": "id,text\n1,李雷昨天去了上海。\n",
     "tags.tsv": "上海\tB-LOC\n",
 }
 MISTAKES = [
@@ -107,6 +108,11 @@ MISTAKES = [
     (f"segment --model {WORDS} raw.txt --out .", ".: needs a file to write. Received: a folder"),
     ("label --dictionary names.tsv objects.jsonl", "objects.jsonl:1: needs a text. Received: a JSON object"),
     ("label --dictionary names.tsv train.conll", "train.conll:1: needs a text. Received: a token and its tag"),
+    (f"tag --model {PEOPLE} table.csv", "table.csv:1: needs a text. Received: the names of columns, 'id,text'"),
+    (
+        "pretrain --text table.csv --out run",
+        "table.csv:1: needs one text per line. Received: the names of",
+    ),
     ("label --dictionary tags.tsv raw.txt", "tags.tsv:1: needs an entity type, as LOC. Received: a tag, 'B-LOC'"),
     ("score --gold words.txt --pred one_word.txt", "one_word.txt: needs a line for each line of the gold. Received: "),
     (f"export {WORDS} --out words", "--out must end in .onnx. Received: words"),

@@ -236,6 +236,8 @@ def test_words_keep_their_spaces(tmp_path):
     [
         (["text,label", "good,pos"], ":1: needs a text, .*columns, 'text,label'"),
         (["text;label", "good;pos"], ":1: needs a text, .*columns"),
+        (["id,text", "1,good"], ":1: needs a text, .*columns, 'id,text'"),
+        ([',"Review"', '0,"good, bad"'], ":1: needs a text, .*columns"),
         (["good\tpos", "bad\tneg"], r":1: needs a text, .*columns, 'good\\tpos'"),
         (["so good,pos", '"bad, I say",neg', 'worse,"neg"', "x"], ":3: needs a text, .*columns"),
         (['{"id": 3, "text": "good"}'], ":1: needs a text, .*JSON"),
@@ -246,8 +248,13 @@ def test_labeled_data_are_not_classified_as_text(lines, message):
         list(iterate_texts(lines, "x", labels=("neg", "pos")))
 
 
+def test_the_names_of_the_columns_of_pairs_are_no_pair():
+    with pytest.raises(ValueError, match=":1: needs a text, .*columns"):
+        list(iterate_texts(["sentence1\tsentence2", "a\tb"], "x", pairs=True))
+
+
 def test_texts_may_end_in_a_word_that_is_a_label():
-    lines = ["good, bad or neutral, pos", "tabs\tare text", "yes, neg", "and more"]
+    lines = ["Comment, review", "good, bad or neutral, pos", "tabs\tare text", "yes, neg", "and more"]
     assert list(iterate_texts(lines, "x", labels=("neg", "pos"))) == lines
 
 

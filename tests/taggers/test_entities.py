@@ -319,6 +319,28 @@ def test_a_given_entity_of_white_space_is_refused(recognizer):
 
 
 @pytest.mark.once
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["Kim slept", "Ann left"],
+        ["李雷昨天去了上海。王芳", "今天"],
+        ("甲\u3000乙",),
+        ["Kim left.", "Yes"],
+        ["好。", "甲"],
+    ],
+)
+def test_several_texts_are_not_the_tokens_of_one(recognizer, texts):
+    with pytest.raises(ValueError, match="must be tokens of one text; `predict` takes several. Received: "):
+        recognizer.recognize(texts)
+
+
+@pytest.mark.once
+def test_tokens_may_have_spaces_and_punctuation():
+    tokens = ["Mr.", "甲", "。", "……", "1,000", "U.N.", "Việt Nam"]
+    assert part_of(tokens).source == tokens
+
+
+@pytest.mark.once
 def test_more_results_than_there_are_and_a_number_that_is_none(recognizer):
     few = recognizer.k_best("甲", 5)
     assert recognizer.k_best("甲", 10**9)[: len(few)] == few
