@@ -65,7 +65,8 @@ ARCHITECTURE: dict[str, Any] = {
     "attention_dropout_rate": 0.0,
     "layer_norm_eps": 1e-12,
     "initializer_range": 0.02,
-    "pad_token_id": 0,
+    "pad_token_id": 0,  # after which positions begin, in families that count tokens
+    "masked_token_id": None,  # the padding token of the tokenizer
 }
 ALIASES = {  # names in configuration files
     "max_position_embeddings": "max_position",
@@ -155,6 +156,7 @@ def _fill(settings: dict[str, Any], config_path: Source, arguments: Collection[s
     if settings["mixout"]:  # replaces dropout
         settings.update({name: 0.0 for name in ("dropout_rate", "attention_dropout_rate") if name not in arguments})
     derived = {"embedding_size": hidden, "attention_head_size": hidden // heads, "prefix": ""}
+    derived["masked_token_id"] = settings["pad_token_id"]
     derived |= dict.fromkeys(("dropout_rate", "attention_dropout_rate"), 0.0)
     settings.update({name: value for name, value in derived.items() if settings[name] is None})
     settings["embedding_mapping"] = settings["embedding_mapping"] or settings["embedding_size"] != hidden
@@ -267,7 +269,7 @@ def huggingface_config(config: Mapping[str, Any]) -> dict[str, Any]:
         **{name: config[name] for name in (*REQUIRED, "embedding_size")},
         "hidden_act": {"gelu_erf": "gelu", "gelu_tanh": "gelu_new"}.get(config["hidden_act"], config["hidden_act"]),
         **{name: config[own] for name, own in ALIASES.items()},
-        **{name: config[name] for name in ("layer_norm_eps", "initializer_range", "pad_token_id")},
+        **{name: config[name] for name in ("layer_norm_eps", "initializer_range", "pad_token_id", "masked_token_id")},
         **({"use_task_id": True, "task_type_vocab_size": tasks} if tasks else {}),
     }
     if family != "distilbert":

@@ -53,9 +53,10 @@ class TransformersEncoder(keras.layers.Layer):
         super().__init__(**kwargs)
         source: Any = checkpoint if isinstance(config, Mapping) else config
         check_backend(dict(config).get("model_type") if isinstance(config, Mapping) else config)
-        settings = _settings(config, pad_token_id, layers)
+        settings = _settings(config, pad_token_id, layers)  # positions of some models begin after its padding token
         module, fresh = _module(source, settings, skip_top_layers)
-        self.pad_token_id, self.output_layers = settings.pad_token_id, output_layers and list(output_layers)
+        self.pad_token_id = settings.pad_token_id if pad_token_id is None else pad_token_id
+        self.output_layers = output_layers and list(output_layers)
         object.__setattr__(self, "module", module)  # Keras would wrap a module that it sees, with other paths
         named = {name: self._variable(name, parameter) for name, parameter in module.named_parameters()}
         paths = {name: path_of(variable) for name, variable in named.items()}
@@ -138,9 +139,9 @@ def _settings(config: str | PathLike[str] | Mapping[str, Any], pad_token_id: int
 
     is_dict = isinstance(config, Mapping)
     settings = AutoConfig.for_model(**config) if is_dict else AutoConfig.from_pretrained(config)  # type: ignore[arg-type]
-    if pad_token_id is not None:
-        settings.pad_token_id = pad_token_id
     if getattr(settings, "pad_token_id", None) is None:
+        settings.pad_token_id = pad_token_id
+    if settings.pad_token_id is None:
         raise ValueError(f"{config}: needs `pad_token_id`, which its configuration lacks. Received: None")
     settings.use_cache = False
     if layers is not None:

@@ -134,7 +134,7 @@ def _settings(config_path: Any, model: Any, options: dict[str, Any]) -> dict[str
         settings["model"] = "ernie"
     settings["hidden_act"] = hidden_activation(settings["hidden_act"])
     if isinstance(config_path, (str, os.PathLike)) and "pad_token_id" not in options:
-        settings["pad_token_id"] = padding_id(config_path, settings["pad_token_id"])
+        settings["masked_token_id"] = padding_id(config_path, settings["masked_token_id"])
     return settings
 
 
@@ -265,7 +265,7 @@ class Transformer:
             inputs.pop(0),
             "Embedding-Token",
             mask_zero=True,
-            padding_id=config["pad_token_id"],
+            padding_id=config["masked_token_id"],
             transformer_config=config,
             **table(config["vocab_size"]),
         )

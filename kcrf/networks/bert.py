@@ -38,7 +38,7 @@ def build_bert(model: Any, reader: Any, checkpoint: Any, with_pool: bool = False
         mixout=model.mixout,
         with_pool=with_pool,
     )
-    inputs, padding = {tensor.name: tensor for tensor in bert.inputs}, bert.config["pad_token_id"]
+    inputs, padding = {tensor.name: tensor for tensor in bert.inputs}, bert.config["masked_token_id"]
     if model.vectors is None or model.vectors_at == "top":
         return Bert(inputs, bert.hidden_states, bert.outputs[0] if with_pool else None, padding)
     vectors = embed_vectors(inputs, reader.vectors, model.train_vectors)
@@ -57,7 +57,7 @@ def _of_transformers(model: Any, config: dict[str, Any], checkpoint: Any, with_p
     for name, value in refused.items():
         if value:
             raise SettingError(name, f"needs another value for {config['model_type']!r} of transformers", value)
-    depth, padding = config["num_hidden_layers"], config["pad_token_id"]
+    depth, padding = config["num_hidden_layers"], config["masked_token_id"]
     encoder = TransformersEncoder(
         config["transformers"],
         checkpoint,

@@ -51,13 +51,13 @@ class EncoderReader(Reader):
                 f"The vocabulary must be that of the BERT, whose vocab_size is {config['vocab_size']}. "
                 f"Received: {size} tokens"
             )
-        self.config = {**config, "pad_token_id": special.padding}
+        self.config = {**config, "masked_token_id": special.padding}
         self.word_case, self.vectors, self.by_tokens = word_case, vectors, by_tokens
         self._special = special
         self._has_segments = config.get("type_vocab_size", 2) > 1
         positions = config.get("max_position_embeddings", BUCKETS[-1])
         if config.get("model_type") == "xlm-roberta":  # its first position is the one after the padding token
-            positions -= special.padding + 1
+            positions -= config["pad_token_id"] + 1
         if positions < BUCKETS[0]:
             raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
         self._limit = max(length for length in BUCKETS if length <= positions) - 2

@@ -12,7 +12,7 @@ import numpy as np
 from kcrf.extras import needs_extra
 from kcrf.files import read_json
 from kcrf.tokenizers.characters import CJK_PUNCTUATION, words_of
-from kcrf.tokenizers.vocabularies import SETTINGS, SPECIAL_MAP, WHOLE, text_of
+from kcrf.tokenizers.vocabularies import PADDING, SETTINGS, SPECIAL_MAP, WHOLE, text_of
 
 
 class Encoding(NamedTuple):
@@ -81,12 +81,13 @@ CACHED_UNITS = 1 << 18
 _SPACES = "▁Ġ "  # how Unigram and BPE write a space in a token
 # Roles of special tokens: the entries of tokenizer_config.json that name them, and usual names without such entries.
 _ROLES = {
-    "pad": (("pad_token",), ("<pad>", "[PAD]")),
+    "pad": (("pad_token",), PADDING),
     "start": (("cls_token", "bos_token"), ("<s>", "[CLS]")),
     "end": (("sep_token", "eos_token"), ("</s>", "[SEP]")),
     "mask": (("mask_token",), ("<mask>", "[MASK]")),
     "unk": (("unk_token",), ("<unk>", "[UNK]")),
 }
+_PREFIXING = ("Metaspace", "ByteLevel", "Prepend")
 _PREFIXES = {  # of classes of `transformers` that put `add_prefix_space` before tokenizer.json: its part, the default
     **dict.fromkeys(("roberta", "bart", "longformer", "deberta", "gpt2"), ("ByteLevel", False)),
     **dict.fromkeys(("xlmroberta", "camembert"), ("Metaspace", True)),
@@ -119,8 +120,7 @@ class SubwordTokenizer:
         with needs_extra("transformers", "SubwordTokenizer"):
             from tokenizers import Tokenizer
         try:
-            # Units without a space before them, and with one: a normalizer or a split at spaces may remove that space,
-            # as those of DeBERTa-v3 and XLM-R do, and Metaspace then puts it back.
+            # For units after a space: Metaspace puts it back where it was removed, as in DeBERTa-v3 and XLM-R.
             glued, spaced = _with_prefix(definition, False), _with_prefix(definition, False, ("ByteLevel", "Prepend"))
             made = {text: Tokenizer.from_str(text) for text in {definition, glued, spaced}}
         except Exception as error:  # the library raises plain exceptions
@@ -157,9 +157,9 @@ class SubwordTokenizer:
         folder = Path(folder)
         names = (SPECIAL_MAP, SETTINGS, "added_tokens.json", "config.json")
         files = [read_json(folder / name) if (folder / name).is_file() else {} for name in names]
-        named: dict[str, Any] = files[0] | files[1]
+        named = {entry: token for file in files[:2] for entry, token in file.items() if token}
         entries = [(role, entry) for role, (names, _) in _ROLES.items() for entry in reversed(names)]
-        special = {role: text_of(named[entry]) for role, entry in entries if named.get(entry)}
+        special = {role: text_of(named[entry]) for role, entry in entries if entry in named}
         try:
             definition = (folder / WHOLE).read_text(encoding="utf-8")
             return cls(_by_folder(definition, *files), special)
@@ -289,9 +289,6 @@ class SubwordTokenizer:
         return UnitPieces(ids, np.concatenate(ends), places[kept], np.array(first, np.int64))
 
 
-_PREFIXING = ("Metaspace", "ByteLevel", "Prepend")
-
-
 def _prefixing(whole, kinds=_PREFIXING):
     """Yields the parts of a tokenizer.json that put a space before a text, or before each word."""
     for kind, parts in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
@@ -314,14 +311,11 @@ def _with_prefix(definition, has_prefix, kinds=_PREFIXING):
     parts = list(_prefixing(whole, kinds))
     if not parts or has_prefix in (None, _has_prefix(definition)):
         return definition
+    changes = dict.fromkeys(kinds, {"add_prefix_space": has_prefix}) | {"Prepend": {"prepend": "▁" * has_prefix}}
     for part in parts:
+        part |= changes[part["type"]]
         if part["type"] == "Metaspace":
-            part.pop("add_prefix_space", None)
             part["prepend_scheme"] = "always" if has_prefix else "never"
-        elif part["type"] == "ByteLevel":
-            part["add_prefix_space"] = has_prefix
-        else:
-            part["prepend"] = "▁" * has_prefix
     return json.dumps(whole)
 
 

@@ -80,6 +80,7 @@ def stem(token):
 VOCAB, WHOLE, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
 SPECIAL_MAP = "special_tokens_map.json"
 SPECIAL = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+PADDING = ("[PAD]", "<pad>")  # its usual names
 # Settings that change tokens, with the only value that is supported. Not here: what only limits lengths or pads.
 SUPPORTED = {
     **{f"{name}_token": token for name, token in SPECIAL.items()},
@@ -106,9 +107,11 @@ class TokenizerSettings(NamedTuple):
 def padding_id(path: str | PathLike[str], default: int) -> int:
     """The id of the padding token by the tokenizer's files beside a configuration. A line says if it is another."""
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    settings = next((read_json(folder / name) for name in (SETTINGS, SPECIAL_MAP) if (folder / name).is_file()), {})
-    token = text_of(settings.get("pad_token")) or SPECIAL["pad"]
-    found = _ids_in(folder).get(token, default)
+    files = [read_json(folder / name) for name in (SPECIAL_MAP, SETTINGS) if (folder / name).is_file()]
+    named = [text_of(file["pad_token"]) for file in reversed(files) if file.get("pad_token")]
+    ids = _ids_in(folder)
+    token = next((token for token in (*named[:1], *PADDING) if token in ids), PADDING[0])
+    found = ids.get(token, default)
     if found != default:
         print(f"{folder}: the padding token is {token!r}, {found}, as its tokenizer says. Received: {default}")
     return found
@@ -127,10 +130,17 @@ def _ids_in(folder: Path) -> Mapping[str, int]:
 
 
 def has_subwords(folder: str | PathLike[str]) -> bool:
-    """Whether the `tokenizer.json` in a folder is of Unigram or BPE, and not of WordPiece."""
+    """Whether the `tokenizer.json` in a folder is of Unigram or BPE, or of WordPiece with other tokens than BERT's."""
     path = Path(folder) / WHOLE
-    kind = ((read_json(path).get("model") or {}) if path.is_file() else {}).get("type")
-    return kind not in (None, "WordPiece")
+    model = (read_json(path).get("model") or {}) if path.is_file() else {}
+    is_other = "vocab" in model and SPECIAL["pad"] not in model["vocab"]
+    return is_other or _kind_of(model) not in (None, "WordPiece")
+
+
+def _kind_of(part):
+    """The kind of a part of a tokenizer, or None. Files of older models do not name it."""
+    entries = {"merges": "BPE", "unk_id": "Unigram", "vocab": "WordPiece"}
+    return part.get("type") or next((kind for entry, kind in entries.items() if entry in part), None)
 
 
 def vocabulary_file(folder: Path) -> Path:
@@ -183,7 +193,7 @@ def _check_whole(path, whole):
     """Raises ValueError unless a `tokenizer.json` describes a tokenizer of BERT."""
     kinds = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
     for part, kind in kinds.items():
-        received = (whole.get(part) or {}).get("type")
+        received = _kind_of(whole.get(part) or {})
         if received != kind:
             raise ValueError(f"{path}: {part} must be a {kind}, as BERT's tokenizer has it. Received: {received!r}")
     for part, name, value in (("normalizer", "clean_text", True), ("model", "continuing_subword_prefix", "##")):

@@ -80,6 +80,15 @@ def test_hidden_states_are_those_of_transformers(kind, tmp_path):
         )
 
 
+def test_positions_begin_after_the_padding_of_the_configuration_whatever_is_masked(tmp_path):
+    folder, theirs = encoder_of("xlm-roberta", tmp_path)
+    ids = np.where(tokens()[:2] == 1, 3, tokens()[:2] + (tokens()[:2] == 3))  # 3 alone is padding
+    with torch.no_grad():
+        expected = theirs(torch.tensor(ids), attention_mask=torch.tensor(ids != 3)).last_hidden_state.numpy()
+    found = ops.convert_to_numpy(TransformersEncoder(folder, pad_token_id=3)(ids))
+    np.testing.assert_allclose(found[ids != 3], expected[ids != 3], rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_keras_model_trains_each_layer_at_its_rate_and_is_loaded_again(kind, tmp_path):
     folder, _ = encoder_of(kind, tmp_path)

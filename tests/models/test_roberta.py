@@ -9,6 +9,7 @@ from tiny_encoders import SIZES, assert_close, numbers
 
 from kcrf.backend import keras, ops
 from kcrf.models import build_transformer_model, reinitialize, save_pretrained
+from kcrf.tokenizers import SubwordTokenizer
 
 transformers = pytest.importorskip("transformers", reason="needs Hugging Face's transformers, which is not here")
 torch = pytest.importorskip("torch", reason="needs torch, which is not here")
@@ -115,6 +116,54 @@ def test_the_padding_of_the_tokenizer_decides_and_a_line_says_so(tmp_path, capsy
     mask = model.get_layer("Embedding-Token").compute_mask(ops.convert_to_tensor([[0, 5, 1], [1, 1, 1]]))
     np.testing.assert_array_equal(ops.convert_to_numpy(mask), [[True, True, False], [True, False, False]])
     assert build_transformer_model(tmp_path, pad_token_id=0).get_layer("Embedding-Token").padding_id == 0
+
+
+NAMED = {"pad_token": "<pad>", "cls_token": "<s>", "sep_token": "</s>"}
+FILES = {  # of a folder beside tokenizer.json, which does not say that <pad> is padding
+    "none": {},
+    "settings without a token": {"tokenizer_config": {"model_max_length": 512}},
+    "settings without a token and a map": {"tokenizer_config": {"pad_token": None}, "special_tokens_map": NAMED},
+    "other names": {"special_tokens_map": {**NAMED, "pad_token": "<unk>"}},
+}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", FILES)
+def test_an_encoder_has_the_padding_of_its_tokenizer_whatever_file_is_absent(name, tmp_path):
+    saved("bert", tmp_path)
+    tokens = [[token, 0.0] for token in ("<s>", "<pad>", "</s>", "<unk>", "a")]
+    made = {"model": {"type": "Unigram", "vocab": tokens, "unk_id": 3}, "added_tokens": []}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(made))
+    for file, entries in FILES[name].items():
+        (tmp_path / f"{file}.json").write_text(json.dumps(entries))
+    config = json.loads((tmp_path / "config.json").read_text()) | {"pad_token_id": 0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    expected = SubwordTokenizer.of_folder(tmp_path).ids["pad"]
+    assert expected == (3 if name == "other names" else 1)
+    assert build_transformer_model(tmp_path).get_layer("Embedding-Token").padding_id == expected
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("padding", [0, 1, 3])
+def test_positions_follow_the_padding_of_the_configuration_and_the_mask_that_of_the_tokenizer(padding, tmp_path):
+    """As in `transformers`, which numbers positions by the configuration whatever the attention mask is."""
+    theirs = saved("roberta", tmp_path / "theirs")
+    theirs.config.pad_token_id = theirs.roberta.embeddings.padding_idx = padding
+    theirs.config.save_pretrained(tmp_path / "theirs")
+    (tmp_path / "theirs" / "tokenizer_config.json").write_text(json.dumps({"pad_token": "<pad>"}))
+    (tmp_path / "theirs" / "vocab.json").write_text(json.dumps({"<pad>": 1}))
+    tokens = padded_tokens(1)
+    tokens[tokens == (padding if padding != 1 else -1)] = 5  # which `transformers` gives no position
+    tokens[2:] = tokens[:2]  # without padding on the left
+    with torch.no_grad():
+        inputs = {"input_ids": torch.tensor(tokens), "attention_mask": torch.tensor(tokens != 1)}
+        expected = theirs.roberta(**inputs).last_hidden_state.numpy()[tokens != 1]
+    ours = build_transformer_model(tmp_path / "theirs")
+    assert ours.get_layer("Embedding-Token").padding_id == 1
+    assert_close(numbers(ours(tokens))[0][tokens != 1], expected)
+    save_pretrained(ours, tmp_path / "ours")
+    again = build_transformer_model(tmp_path / "ours")
+    assert_close(numbers(again(tokens))[0][tokens != 1], expected)
 
 
 @pytest.mark.once

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tokenizers_of_tests import bpe, folder_of, unigram, with_template
 
 from kcrf.readers import PieceReader, encoder_reader
 from kcrf.readers.padding import training_batch
@@ -164,10 +165,52 @@ def test_a_token_with_two_ids_in_two_files_is_refused_and_a_token_of_one_file_is
         encoder_reader(tmp_path)
 
 
+def of_mpnet():
+    """WordPiece with the special tokens of XLM-R."""
+    import tokenizers
+
+    vocab = {token: i for i, token in enumerate(["<s>", "<pad>", "</s>", "<mask>", "[UNK]", "a", "b", "##b", "c"])}
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocab, unk_token="[UNK]"))
+    made.normalizer, made.pre_tokenizer = (
+        tokenizers.normalizers.BertNormalizer(),
+        tokenizers.pre_tokenizers.BertPreTokenizer(),
+    )
+    made.add_special_tokens(["<s>", "<pad>", "</s>", "<mask>", "[UNK]"])
+    return with_template(made, "<s> $A </s> </s> $B </s>")
+
+
+@pytest.mark.parametrize("has_kind", [True, False])
+@pytest.mark.parametrize("make", [bpe, unigram, of_mpnet])
+def test_other_special_tokens_and_old_files_that_do_not_name_the_kind_are_read(make, has_kind, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="needs Hugging Face's transformers, which is not here")
+    write_bert(folder_of(make(), tmp_path))
+    whole = json.loads((tmp_path / "tokenizer.json").read_text())
+    if not has_kind:
+        del whole["model"]["type"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    reader, text = encoder_reader(tmp_path), "AB, c  aB"
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    assert reader.read_texts([(text, None)], 64)[0].windows[0].inputs["Input-Token"] == theirs(text)["input_ids"]
+    (reading,) = reader.read([text])
+    assert [text[start:end] for start, end in reading.units] == ["AB", ",", "c", "aB"]
+    assert reader.config["masked_token_id"] == 1
+
+
+def test_an_old_file_of_bert_does_not_name_the_kind(tmp_path):
+    write_bert(tmp_path)
+    theirs_in(tmp_path).save_pretrained(tmp_path)
+    whole = json.loads((tmp_path / "tokenizer.json").read_text())
+    del whole["model"]["type"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    assert isinstance(encoder_reader(tmp_path), PieceReader)
+    (tmp_path / "vocab.txt").unlink()
+    assert encoder_reader(tmp_path).vocabulary == whole["model"]["vocab"]
+
+
 def test_padding_may_be_any_token(tmp_path):
     write_bert(tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL[1:], "a", SPECIAL[0]]))
     reader = encoder_reader(tmp_path)
-    assert reader.config["pad_token_id"] == 5
+    assert reader.config["masked_token_id"] == 5
     inputs, _ = training_batch([(r.windows[0].inputs, [0] * 9) for r in reader.read(["a", "a a a a a a a"])])
     assert inputs["Input-Token"][0].tolist() == [1, 4, 2, *[5] * 13]
