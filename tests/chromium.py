@@ -76,6 +76,10 @@ class Page:
         features = [{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]
         self._call("Emulation.setEmulatedMedia", features=features)
 
+    def language(self, code):
+        """Prefers a language, such as zh-CN, in pages that are opened from now on."""
+        self._call("Emulation.setUserAgentOverride", userAgent=self.value("navigator.userAgent"), acceptLanguage=code)
+
     def type(self, text):
         """Types where the cursor is, a character after the other."""
         for character in text:

@@ -27,8 +27,8 @@ _LANGUAGES = {  # the script of a text and the language that a browser should ch
 def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[str]) -> None:
     """Writes a page about training runs: scores, transitions, curves, mistakes, sentences, calibration, settings.
 
-    The page contains everything it shows; it needs no other file, no script and no network. Where a run folder lacks a
-    file, the section says so.
+    The page contains everything it shows and needs no network. Its words are English, or Chinese where the
+    browser is. Where a run folder lacks a file, the section says so.
 
     Args:
         run_dirs: Folders that `kcrf train` wrote, in the order in which they are shown.
