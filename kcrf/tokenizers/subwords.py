@@ -113,7 +113,7 @@ class SubwordTokenizer:
 
     Raises:
         ImportError: The library `tokenizers` is not installed.
-        ValueError: The definition is not one of the library, or has no padding, start or end token.
+        ValueError: The definition is not one of the library, or has no padding, start or end token, or pads with one.
     """
 
     def __init__(self, definition: str, special: Mapping[str, str] | None = None) -> None:
@@ -140,16 +140,15 @@ class SubwordTokenizer:
         absent = [role for role in ("pad", "start", "end") if role not in self.ids]
         if absent:
             raise ValueError(f"needs special tokens for {', '.join(absent)}. Received: {self.special}")
+        if self.ids["pad"] in (self.ids["start"], self.ids["end"]):
+            raise ValueError(f"needs a padding token apart from start and end: it is masked. Received: {self.special}")
         self._prefix = " " if _has_prefix(definition) else ""
         added = sorted(self._tokenizer.get_added_tokens_decoder().values(), key=lambda token: -len(token.content))
         self._added = re.compile("|".join(re.escape(token.content) for token in added))
         self._pieces: dict[str, tuple[list[int], np.ndarray, int]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"definition": self.definition, "special": self.special}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.definition, self.special)
 
     @classmethod
     def of_folder(cls, folder: str | PathLike[str]) -> "SubwordTokenizer":

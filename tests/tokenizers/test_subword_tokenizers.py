@@ -141,6 +141,12 @@ def test_other_files_are_refused_by_name(content, message, tmp_path):
         SubwordTokenizer.of_folder(tmp_path)
 
 
+def test_padding_with_the_end_token_is_refused_as_the_end_would_be_masked(tmp_path):
+    (folder_of(bpe(), tmp_path) / "tokenizer_config.json").write_text(json.dumps({"pad_token": "</s>"}))
+    with pytest.raises(ValueError, match="tokenizer.json: needs a padding token apart from start and end"):
+        SubwordTokenizer.of_folder(tmp_path)
+
+
 def test_words_are_split_as_bert_splits_them():
     text = "今天 is O'Brien's\u3000day…"
     assert [text[start:end] for start, end in words_of(text)] == list("今天") + [
