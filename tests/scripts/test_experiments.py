@@ -303,27 +303,47 @@ def test_a_run_that_diverges_is_a_failed_run(shared_data, tmp_path):
     assert (measures["score"], measures["failed"], measures["diverged"]) == (0, 1, 1)
 
 
-def cheapest_run(name):
-    """The stored run of a claim that took the least time; under SGD, runs end elsewhere on another machine."""
+CAP = 0.05  # outside SGD, 81 stored runs came out again within .035 of their score, under other versions of kcrf
+
+
+def deviation(values):
+    """The standard deviation of the seeds, .01 of a single one."""
+    return np.std(values, ddof=1) if len(values) > 1 else 0.01
+
+
+def steadiest_run(name):
+    """The stored run that is cheapest to compare: few seconds, in an arm whose seeds differ little.
+
+    Under SGD, runs end elsewhere on another machine; a run with a score of almost 0 could not fail.
+    """
     records = Results.of(CLAIMS[name]).read()
-    runs = [run for run in CLAIMS[name].runs() if run.key in records and "SGD" not in run.cell]
-    return min(runs, key=lambda run: records[run.key]["processor_seconds"] or float("inf"), default=None)
+    arms = {}
+    for run in CLAIMS[name].runs():
+        if run.key in records and "SGD" not in run.cell:
+            arms.setdefault((run.cell, run.arm), []).append((run, records[run.key]))
+    costs = []
+    for runs in arms.values():
+        excess = max(1, 4 * deviation([record["measures"]["score"] for _, record in runs]) / CAP)
+        for run, record in runs:
+            if record["measures"]["score"] > 4 * CAP and record["processor_seconds"]:
+                costs.append((record["processor_seconds"] * excess**2, run))
+    return min(costs, key=lambda one: one[0])[1] if costs else None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CLAIMS if cheapest_run(name)])
+@pytest.mark.parametrize("name", [name for name in CLAIMS if steadiest_run(name)])
 def test_a_stored_run_of_each_claim_is_reproduced(name, shared_data, tmp_path):
     """Versions draw other dropout masks from a seed, so a run is compared with the spread of the stored seeds."""
-    run = cheapest_run(name)
+    run = steadiest_run(name)
     again = CLAIMS[name].measure(run, small_context(shared_data, tmp_path))
     every = Results.of(CLAIMS[name]).measures()
     stored = every[run.key]
     seeds = [every[key] for key in every if key.rpartition(", seed ")[0] == run.key.rpartition(", seed ")[0]]
-    for measure, least in (("score", 0.005), ("losses", 0.02 * stored["losses"][-1])):
+    last = stored["losses"][-1]
+    for measure, least, most in (("score", 0.005, CAP), ("losses", 0.02 * last, 0.25 * last)):
         found, kept, *spread = (np.ravel(one[measure])[-1] for one in (again, stored, *seeds))  # the last loss
-        deviation = np.std(spread, ddof=1) if len(spread) > 1 else 0.01
-        allowed = max(least, 4 * deviation)
-        assert abs(found - kept) <= allowed, f"{name}: {run.key}: {measure} {found}, stored {kept}"
+        allowed = min(most, max(least, 4 * deviation(spread)))
+        assert abs(found - kept) <= allowed, f"{name}: {run.key}: {measure} {found}, stored {kept} ± {allowed}"
 
 
 def imported_names(path):
