@@ -10,9 +10,9 @@ from experiments.claim import load_claims
 from experiments.data import BERTS
 from experiments.runner import Context, measure_claim
 from experiments.store import MEASURED, ROOT, Results, sources_hash
-from experiments.table import list_claims, write_table
+from experiments.table import intervals, list_claims, write_table
 
-OTHERS = ("table", "list", "sources")
+OTHERS = ("table", "list", "intervals", "sources")
 
 
 def main(arguments=None):
@@ -28,6 +28,9 @@ def main(arguments=None):
         return 0
     if options.claim == "list":
         print(list_claims(claims))
+        return 0
+    if options.claim == "intervals":
+        print("\n".join(intervals(claims)))
         return 0
     if options.claim == "sources":
         print(sources_hash(options.folder))
@@ -61,7 +64,9 @@ def _score(measures):
 def _parser(claims):
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument(
-        "claim", choices=[*claims, *OTHERS], help="a claim; or write the tables; or list claims; or hash sources"
+        "claim",
+        choices=[*claims, *OTHERS],
+        help="a claim; or write the tables; list claims; list verdicts that depend on the interval; hash sources",
     )
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "kcrf", help="of `sources`: what to hash [kcrf]")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the corpora")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.claims.c01_learning_rate_of_transitions import DEEPEST
 from experiments.store import MEASURED, Results
 from experiments.table import outcomes_of, where_of
 from experiments.verdicts import HOLDS, NO_EFFECT, OPPOSITE
@@ -23,7 +24,12 @@ LINES = ((BLUE, "o", "-"), (ORANGE, "s", "--"), (GREEN, "^", "-."), (PINK, "D", 
 CURVES = {"valid": "validation score by epoch", "losses": "training loss by epoch, first epoch = 1"}
 DEPTH_AND_SIZE = re.compile(r"(.+), (\d+) layers?, ([\d,]+) sentences(.*)")  # and the learning rate, if there are two
 MASKED = "F1, illegal paths masked"
-DEPTHS = {"PKU, 1e-4": 1, "PKU, 2 layers, 1e-4": 2, "PKU, 4 layers, 1e-4": 4}  # cells of c01
+DEPTHS = {  # cells of c01; where the suggested multiplier is not measured, the one nearest to it
+    "PKU, 1e-4": (1, "auto", "1"),
+    "PKU, 2 layers, 1e-4": (2, "auto", "2"),
+    "PKU, 4 layers, 1e-4": (4, "auto", "4"),
+    DEEPEST: (12, "x1000", "12, at 2e-5"),
+}
 
 
 def write_plots(claims, names):
@@ -131,16 +137,21 @@ def _gains(outcomes, corpus, what):
     gains = {}
     for comparison, outcome, _ in outcomes:
         match = DEPTH_AND_SIZE.fullmatch(comparison.cells[0])
-        if outcome and match and match[1] == corpus and comparison.first == "CRF with constraints":
-            if comparison.what == what:
-                mean, *ends = outcome.interval()
-                interval = (mean, *ends) if outcome.n > 2 else (mean, np.nan, np.nan)
-                gains.setdefault((int(match[2]), match[4]), []).append((int(match[3].replace(",", "")), interval))
+        if outcome and match and match[1] == corpus and comparison.what == what:
+            if (comparison.first, comparison.second) == ("CRF with constraints", "softmax"):
+                point = (int(match[3].replace(",", "")), _ends_of_several(outcome))
+                gains.setdefault((int(match[2]), match[4]), []).append(point)
     return {line: sorted(points) for line, points in gains.items()}
 
 
+def _ends_of_several(outcome):
+    """The mean difference and its interval; of one or two seeds, ends that are not drawn."""
+    mean, *ends = outcome.interval()
+    return (mean, *ends) if outcome.n > 2 else (mean, np.nan, np.nan)
+
+
 def plot_gain_of_multiplier(outcomes):
-    """The gain of the multiplier `auto` over 1 by the depth of the encoder, as decoded and with illegal paths masked.
+    """The gain of a multiplier over 1 by the depth of the encoder, as decoded and with illegal paths masked.
 
     Args:
         outcomes: The comparisons of c01 with their outcomes and verdicts.
@@ -149,15 +160,16 @@ def plot_gain_of_multiplier(outcomes):
         The figure.
     """
     figure = _empty_figure(6, 4)
-    axes = figure.subplots()
+    axes, ticks = figure.subplots(), {}
     for style, (what, label) in zip(LINES, (("F1", "as decoded"), (MASKED, "illegal paths masked"))):
-        points = [
-            (DEPTHS[comparison.cells[0]], outcome.interval())
-            for comparison, outcome, _ in outcomes
-            if outcome and comparison.first == "auto" and comparison.what == what and comparison.cells[0] in DEPTHS
-        ]
+        points = []
+        for comparison, outcome, _ in outcomes:
+            depth, arm, tick = DEPTHS.get(comparison.cells[0], (None, None, None))
+            if outcome and (comparison.first, comparison.what) == (arm, what):
+                points.append((depth, _ends_of_several(outcome)))
+                ticks[depth] = tick
         _line(axes, sorted(points), style, label)
-    axes.set_xticks(list(DEPTHS.values()))
+    axes.set_xticks(list(ticks), list(ticks.values()))
     axes.set_xlabel("layers of the encoder")
     axes.set_ylabel("gain of the multiplier in F1")
     axes.set_ylim(top=0.28)  # room for the legend

@@ -9,6 +9,7 @@ import numpy as np
 
 HOLDS, OPPOSITE, NO_EFFECT, UNDECIDED = VERDICTS = ("holds", "opposite", "no effect", "undecided")
 Measures = Mapping[str, Any]
+IntervalOf = Callable[[Sequence[float]], tuple[float, float, float]]
 # The 97.5 % quantiles of Student's t distribution with 1, 2, ... degrees of freedom.
 QUANTILES = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
              2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930)  # fmt: skip
@@ -27,6 +28,16 @@ def paired_interval(differences: Sequence[float]) -> tuple[float, float, float]:
         return mean, -math.inf, math.inf
     half = QUANTILES[n - 2] * float(np.std(differences, ddof=1)) / math.sqrt(n)
     return mean, mean - half, mean + half
+
+
+def bootstrap_interval(differences: Sequence[float]) -> tuple[float, float, float]:
+    """The mean of paired differences and its 95 % percentile interval over 10,000 samples with replacement.
+
+    >>> [round(value, 3) for value in bootstrap_interval([0.01, 0.02, 0.03])]
+    [0.02, 0.01, 0.03]
+    """
+    drawn = np.random.default_rng(0).choice(differences, (10_000, len(differences))).mean(axis=1)
+    return float(np.mean(differences)), *(float(end) for end in np.quantile(drawn, (0.025, 0.975)))
 
 
 def measure(name: str, second: str | None = None) -> Callable[[Measures, Measures], tuple[float, float]]:
@@ -130,14 +141,14 @@ class Comparison:
         first, second = zip(*pairs)
         return Outcome(first, second, arm)
 
-    def verdict(self, outcome: Outcome | None, seeds: int) -> str:
-        """What the outcome says about the claim."""
+    def verdict(self, outcome: Outcome | None, seeds: int, interval_of: IntervalOf = paired_interval) -> str:
+        """What the outcome says about the claim, by the t interval or another one."""
         if outcome is None:
             return "not measured yet"
         seeds = self.seeds or seeds
         if outcome.n < seeds:
             return f"undecided yet (n = {outcome.n} of {seeds})"
-        mean, low, high = outcome.interval()
+        mean, low, high = interval_of(np.subtract(outcome.first, outcome.second))
         if -self.margin < low and high < self.margin:
             return HOLDS if self.claimed in ("same", "not lower") else NO_EFFECT
         above, below = low > 0 and mean >= self.margin, high < 0 and mean <= -self.margin

@@ -7,8 +7,9 @@ encoder" until the results were in.
 
 The cells of 12 layers were declared with their seeds and comparisons before any of their runs. Settings come from two
 runs on another corpus (UD Chinese GSD, 300 sentences, 10 epochs: validation F1 .870 at 5e-5, .890 at 2e-4). The source
-is about 12 layers, so these cells decide on its sentence. The other cells say how the gain depends on the depth: on one
-layer, the same source has the CRF above softmax.
+is about 12 layers, so these cells decide on its sentence, and of the other cells, which say how the gain depends on the
+depth, nothing is claimed: on one layer, the same source has the CRF above softmax, and of four it does not speak.
+Until long after the results, "same" was claimed of four layers, too. The last row, of constraints, is as late.
 """
 
 from experiments.claim import Claim, Grid
@@ -52,12 +53,11 @@ MASKED = measure("score", "constrained_score")
 
 
 def _comparisons(cell):
-    """The comparisons of a cell. Entities are always decoded with illegal paths masked, so one row is enough."""
-    claimed = "" if "1 layer" in cell else "same"
-    yield Comparison("CRF with constraints", "softmax", claimed, 0.01, (cell,), "F1")
+    """The rows of a cell of fewer layers. Entities are always decoded with illegal paths masked, so one is enough."""
+    yield Comparison("CRF with constraints", "softmax", "", 0.01, (cell,), "F1")
     if cell.startswith("PKU"):
-        yield Comparison("CRF with constraints", "softmax", claimed, 0.01, (cell,), "F1, illegal paths masked", MASKED)
-    yield Comparison("CRF", "softmax", claimed, 0.01, (cell,), "F1")
+        yield Comparison("CRF with constraints", "softmax", "", 0.01, (cell,), "F1, illegal paths masked", MASKED)
+    yield Comparison("CRF", "softmax", "", 0.01, (cell,), "F1")
 
 
 CLAIM = Claim(
@@ -80,5 +80,6 @@ CLAIM = Claim(
         comparison
         for cell in (STRONG, *(cell for cell in CELLS if cell != STRONG))
         for comparison in _comparisons(cell)
-    ),
+    )
+    + (Comparison("CRF with constraints", "CRF", "", 0.01, tuple(CELLS), "F1"),),
 )

@@ -3,10 +3,12 @@
 Before these runs, the grid was reduced from 72 runs of named entities and classification to save processor time: word
 segmentation with 64 short sentences, and 5 seeds. Added after the first results, before they were measured: three and
 four of the four layers. The title named L only after the results. Runs on 256 pairs of STS-B were removed: all were
-below the cosine of the same model without any training.
+below the cosine of the same model without any training. Of L = 4 nothing is claimed, since the whole encoder starts
+anew, where the source keeps half of it; "lower" and "same" were claimed until long after the results.
 
 The cell of 12 layers was declared before any of its runs. It crosses L with the correction of Adam, which the source
-did not. The source has the dev score every 10 steps; here it is known once an epoch, every 25 steps.
+did not. The source has the dev score every 10 steps; here it is known once an epoch, every 25 steps, because `kcrf
+train` validates at the end of an epoch and has no option to do so in between.
 """
 
 from experiments.claim import Claim, Grid, Stored
@@ -40,10 +42,10 @@ CLAIM = Claim(
         Comparison("L = 1", "L = 0", "same", 0.01, (CELL,), "F1"),
         *(
             comparison
-            for arm in ("L = 3", "L = 4")
+            for arm, faster, same in (("L = 3", "lower", "same"), ("L = 4", "", ""))
             for comparison in (
-                Comparison(arm, "L = 0", "lower", 0.1, (CELL,), LOSS, epochs_to_loss),
-                Comparison(arm, "L = 0", "same", 0.01, (CELL,), "F1"),
+                Comparison(arm, "L = 0", faster, 0.1, (CELL,), LOSS, epochs_to_loss),
+                Comparison(arm, "L = 0", same, 0.01, (CELL,), "F1"),
             )
         ),
         *(

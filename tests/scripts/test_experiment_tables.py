@@ -1,5 +1,6 @@
 """The verdicts, tables and plots of the experiments follow from the stored results, and the guides quote them."""
 
+import itertools
 import re
 import statistics
 import sys
@@ -13,6 +14,7 @@ sys.path.insert(0, str(ROOT))  # `python -m pytest` does so, `pytest` does not
 
 from experiments import plots, table  # noqa: E402
 from experiments.claim import Claim, Grid, Run, load_claims  # noqa: E402
+from experiments.claims.c01_learning_rate_of_transitions import DEEPEST  # noqa: E402
 from experiments.verdicts import (  # noqa: E402
     Comparison,
     Outcome,
@@ -110,9 +112,48 @@ def test_curves_that_no_run_has_are_not_drawn():
 
 def test_one_or_two_seeds_have_no_interval_in_the_figure():
     comparison = Comparison("CRF with constraints", "softmax", "same", 0.01, ("PKU, 4 layers, 160 sentences",), "F1")
-    outcomes = [(comparison, Outcome((0.5,) * n, (0.25,) * n, "softmax"), "") for n in (2, 3)]
+    other = Comparison("CRF with constraints", "CRF", "", 0.01, comparison.cells, "F1")  # not a gain over softmax
+    outcomes = [
+        (one, Outcome((0.5,) * n, (0.25,) * n, "softmax"), "")
+        for one, n in ((comparison, 2), (comparison, 3), (other, 4))
+    ]
     ((_, few), (_, more)) = plots._gains(outcomes, "PKU", "F1")[4, ""]
     assert np.isnan(few[1:]).all() and more == (0.25, 0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("n", "ticks"), [(0, ["1", "4"]), (1, ["1", "4", "12, at 2e-5"]), (4, ["1", "4", "12, at 2e-5"])]
+)
+def test_the_figure_of_the_multiplier_has_12_layers_as_soon_as_they_have_runs(n, ticks):
+    cells = [("PKU, 1e-4", "auto", 0.5, 3), ("PKU, 4 layers, 1e-4", "auto", 0.375, 3), (DEEPEST, "x1000", 0.3125, n)]
+    outcomes = [
+        (Comparison(arm, "x1", "", 0.01, (cell,), what), Outcome((score,) * n, (0.25,) * n, "x1") if n else None, "")
+        for cell, arm, score, n in [*cells, (DEEPEST, "x100", 0.9, n), ("PKU, 1e-3", "auto", 0.9, 3)]
+        for what in ("F1", plots.MASKED)
+    ]
+    (axes,) = plots.plot_gain_of_multiplier(outcomes).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ticks
+    points = [(1, 0.25), (4, 0.125), (12, 0.0625)][: len(ticks)]
+    drawn = [list(zip(*one[0].get_data())) for one in axes.containers]
+    assert drawn == [points, points]
+
+
+def test_the_table_of_intervals_has_the_verdicts_that_depend_on_them(tmp_path, monkeypatch):
+    comparisons = tuple(Comparison(arm, "c", "higher", 0.01, what="F1") for arm in ("a", "b"))
+    made = Claim("A is better", "source", "", (), comparisons, seeds=5, name="t1")
+    scores = {"a": [0.50, 0.55, 0.61, 0.51, 0.51], "b": [0.60, 0.61, 0.59, 0.60, 0.60], "c": [0.5] * 5}
+    records = {
+        f"{arm}, seed {seed}": {"measures": {"score": score}}
+        for arm, values in scores.items()
+        for seed, score in enumerate(values)
+    }
+    monkeypatch.setattr(table.Results, "read", lambda self: records)
+    means = sorted(np.mean(draw) - 0.5 for draw in itertools.product(scores["a"], repeat=5))  # all 3,125 samples
+    low, high = means[round(0.025 * len(means))], means[round(0.975 * len(means))]
+    *_, (_, words, interval, by_t, by_bootstrap) = (line[2:-2].split(" | ") for line in table.intervals({"t1": made}))
+    assert words.startswith("F1: a") and (by_t, by_bootstrap) == ("undecided", "holds")
+    assert [float(end) for end in interval[1:-1].split(",")] == pytest.approx([low, high], abs=0.0025)
+    assert len(table.intervals({"t1": made})) == 3  # without b, which is higher by both
 
 
 def test_the_time_of_a_missing_run_is_that_of_runs_with_the_same_encoder():
@@ -154,6 +195,11 @@ def test_a_figure_beside_a_claim_is_one_of_the_claim(document):
     for names, numbers in quoted:
         rows = " ".join(line for name in names for line in rows_of(name))
         assert [number for number in numbers if not is_in(number, rows)] == []
+
+
+def test_only_what_was_claimed_is_listed_as_the_opposite_or_no_effect():
+    lines = [line for line in table.readme(CLAIMS).splitlines() if ". Claimed:" in line]
+    assert lines and [line for line in lines if line.endswith("Claimed: ")] == []
 
 
 @pytest.mark.parametrize(("path", "text"), [(table.README, table.readme), (table.DETAILS, table.details)])
