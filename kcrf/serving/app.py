@@ -43,10 +43,11 @@ _UNREADABLE = {
 }
 _PAGE = {
     "/": ("page.html", "text/html"),
+    "/docs": ("page.html", "text/html"),  # opened at its examples
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
-_HIDDEN = {"/page.css", "/page.js"}
+_HIDDEN = {"/docs", "/page.css", "/page.js"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

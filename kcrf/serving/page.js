@@ -314,6 +314,7 @@ async function start() {
   for (const item of document.querySelectorAll("[data-text]")) item.textContent = phrases[item.dataset.text];
   for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
   find("text").placeholder = phrases.placeholder;
+  find("curl").closest("details").open = location.pathname.endsWith("/docs");
   find("models").setAttribute("aria-label", phrases.models);
   ({ models, limits } = await (await fetch("models")).json());
   for (const item of models) {

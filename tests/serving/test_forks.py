@@ -93,8 +93,10 @@ def test_the_workers_of_uvicorn_answer(tmp_path):
     command = [sys.executable, "-m", "uvicorn", "served:app", "--workers", "2", "--port", "0"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        line = next(line for line in process.stderr if "running on" in line)
-        port = int(line.rpartition(":")[2].split()[0])
-        assert [ask(port, model)[0] for model in [*RUNS] * 2] == [200] * 4
-        process.terminate()
-        process.stderr.read()
+        try:
+            line = next(line for line in process.stderr if "running on" in line)
+            port = int(line.rpartition(":")[2].split()[0])
+            assert [ask(port, model)[0] for model in [*RUNS] * 2] == [200] * 4
+        finally:  # leaving the context waits for the process
+            process.terminate()
+            process.stderr.read()

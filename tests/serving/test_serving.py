@@ -532,6 +532,13 @@ def test_the_page_shows_the_probability_of_the_whole_analysis(server, runs, page
     ) == f"the whole analysis: {probability:.1%}".replace("%", " %")
 
 
+@pytest.mark.parametrize(("path", "is_open"), [("", False), ("docs", True)])
+def test_docs_is_the_page_opened_at_its_examples(server, page, path, is_open):
+    page.open(f"{server.url}/{path}", 1200)
+    page.wait("document.querySelectorAll('#models button').length == 5")
+    assert page.value("document.querySelector('details').open") is is_open
+
+
 def test_a_paste_that_is_too_long_is_named_and_not_cut(server, page):
     page.open(f"{server.url}/", 400)
     page.wait("document.querySelectorAll('#models button').length == 5")
