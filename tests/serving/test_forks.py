@@ -96,7 +96,7 @@ def test_the_workers_of_uvicorn_answer(tmp_path):
         try:
             line = next(line for line in process.stderr if "running on" in line)
             port = int(line.rpartition(":")[2].split()[0])
-            assert [ask(port, model)[0] for model in [*RUNS] * 2] == [200] * 4
+            assert [ask(port, model, 180)[0] for model in [*RUNS] * 2] == [200] * 4
         finally:  # leaving the context waits for the process
             process.terminate()
             process.stderr.read()
