@@ -16,6 +16,7 @@ from kcrf.optimizers.variables import (
     ExcludesFromDecay,
     PathAware,
     as_patterns,
+    check_numbers,
     copy_of,
     load_report,
     matches_any,
@@ -70,13 +71,17 @@ class Adam(PathAware, Optimizer):
         learning_rate = kwargs.pop("lr", learning_rate)
         if not callable(learning_rate):
             learning_rate = float(learning_rate)
+        names = ("clipnorm", "clipvalue", "global_clipnorm")  # of which Keras ignores those below 0
+        numbers = {name: kwargs[name] for name in names if kwargs.get(name) is not None} | {"epsilon": epsilon}
+        numbers |= {} if callable(learning_rate) else {"learning_rate": learning_rate}
+        check_numbers(numbers)
+        check_numbers({"beta_1": beta_1, "beta_2": beta_2}, below=1)
         super().__init__(learning_rate, **kwargs)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.bias_correction = bias_correction
         # Kept as pairs: host trackers wrap dicts.
         self._lr_multipliers = tuple((str(p), float(k)) for p, k in dict(lr_multipliers or {}).items())
-        if not all(0 <= factor < math.inf for _, factor in self._lr_multipliers):
-            raise ValueError(f"`lr_multipliers` needs finite factors >= 0. Received: lr_multipliers={lr_multipliers}")
+        check_numbers({f"lr_multipliers[{pattern!r}]": factor for pattern, factor in self._lr_multipliers})
 
     @property
     def lr(self) -> Any:
@@ -239,11 +244,7 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
         **kwargs: Any,
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, bias_correction, lr_multipliers, **kwargs)
-        if weight_decay_rate < 0 or prior_weight_decay_rate < 0:
-            raise ValueError(
-                f"Decay rates must be >= 0. Received: weight_decay_rate={weight_decay_rate}, "
-                f"prior_weight_decay_rate={prior_weight_decay_rate}"
-            )
+        check_numbers({"weight_decay_rate": weight_decay_rate, "prior_weight_decay_rate": prior_weight_decay_rate})
         self._decay_rate = float(weight_decay_rate)
         self._undecayed = as_patterns(exclude_from_weight_decay)
         self._prior_rate = float(prior_weight_decay_rate)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kcrf.backend import Tensor, keras, ops
+from kcrf.optimizers.variables import check_numbers
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -27,6 +28,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
         steps = sorted((int(step), float(factor)) for step, factor in points.items())
         if not steps or steps[0][0] < 0 or any(0 < float(step) < 1 for step in points):  # no fractions of a run
             raise ValueError(f"`points` needs at least one step, and whole steps >= 0. Received: points={points}")
+        check_numbers({"peak": peak} | {f"points[{step}]": factor for step, factor in steps})
         self.points = dict(steps)
         self.peak = float(peak)
         self.name = name

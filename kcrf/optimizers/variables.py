@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import zip_longest
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from kcrf.backend import keras, ops, path_of
@@ -76,6 +76,13 @@ class PathAware(_Mixin):
 def as_patterns(patterns: Any) -> tuple[str, ...]:
     """A tuple of patterns from a list, from a single pattern, or from None."""
     return (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
+
+
+def check_numbers(numbers: Mapping[str, Any], below: float = inf) -> None:
+    """Refuses numbers that are negative, NaN, or not below a limit."""
+    for name, value in numbers.items():
+        if not 0 <= value < below:
+            raise ValueError(f"`{name}` must be at least 0 and below {below:g}. Received: {name}={value}")
 
 
 def matches_any(patterns: Iterable[str], paths: list[str], argument: str, may_miss: Collection[str] = ()) -> list[bool]:

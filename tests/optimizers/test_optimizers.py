@@ -254,13 +254,24 @@ def test_a_variable_without_gradient_stays_and_the_others_keep_their_settings():
     [
         (
             lambda: Adam(lr_multipliers={"a": -1}),
-            r"`lr_multipliers` needs finite factors >= 0. Received: lr_multipliers=",
+            r"`lr_multipliers\['a'\]` must be at least 0 and below inf. Received: ",
         ),
-        (lambda: Adam(lr_multipliers={"a": float("nan")}), r"`lr_multipliers` needs finite factors >= 0. Received: "),
+        (lambda: Adam(lr_multipliers={"a": float("nan")}), r"`lr_multipliers\['a'\]` must be .* Received: .*=nan"),
+        *(
+            (
+                lambda kind=kind, name=name, value=value: kind(**{name: value}),
+                rf"`{name}` must be at least 0 and below .*{name}={value}",
+            )
+            for kind in (Adam, AdamWeightDecay)
+            for name in ("learning_rate", "beta_1", "beta_2", "epsilon", "clipnorm", "clipvalue", "global_clipnorm")
+            for value in (-0.5, float("nan"), float("inf"))
+        ),
+        (lambda: Adam(beta_1=1.0), "`beta_1` must be at least 0 and below 1. Received: beta_1=1.0"),
+        (lambda: AdamWeightDecay(weight_decay_rate=float("nan")), "`weight_decay_rate` must be .*=nan"),
         (lambda: Adam(weight_decay=0.1), r"`AdamWeightDecay\(weight_decay_rate=...\)`.* Received: weight_decay=0.1"),
         (lambda: Adam(momentum=0.9), r"Argument\(s\) not recognized: {'momentum': 0.9}"),
-        (lambda: AdamWeightDecay(weight_decay_rate=-1), r"Decay rates must be >= 0. Received: weight_decay_rate=-1"),
-        (lambda: AdamWeightDecay(prior_weight_decay_rate=-1), r"must be >= 0. Received: .*prior_weight_decay_rate=-1"),
+        (lambda: AdamWeightDecay(weight_decay_rate=-1), r"`weight_decay_rate` must be at least 0 .*=-1"),
+        (lambda: AdamWeightDecay(prior_weight_decay_rate=-1), r"`prior_weight_decay_rate` must be .*=-1"),
         (lambda: AdamWeightDecay(prior_variables=3), r"`prior_variables` needs patterns, or a model .* Received: .*=3"),
     ],
 )

@@ -85,6 +85,8 @@ def test_a_warmup_rises_to_any_schedule_and_then_is_that_schedule(warmup):
         (lambda: WarmupLinearDecay(1, 0, 0.5), r"Received: warmup=0, total=0.5"),
         (lambda: WarmupLinearDecay(1, 0.1, 10), r"`steps` must be a number of steps, 0 or more. Received: steps=0.1"),
         (lambda: Warmup(-1, 1.0), r"`steps` must be a number of steps, 0 or more. Received: steps=-1"),
+        (lambda: WarmupLinearDecay(-1e-3, 1, 10), "`peak` must be at least 0 and below inf. Received: peak=-0.001"),
+        (lambda: PiecewiseLinear({0: 1, 10: float("nan")}), r"`points\[10\]` must be at least 0 .*=nan"),
         (lambda: Warmup(0.1, 1.0), r"`steps` must be a number of steps, 0 or more. Received: steps=0.1"),
     ],
 )
