@@ -19,10 +19,16 @@ def _max_product(scores: TensorLike) -> Callable[[TensorLike], TensorLike]:
 
 
 def best_path(trellis: Trellis) -> TensorLike:
-    """The tags of the best path, `(batch, time)` int32, -1 where masked."""
+    """The tags of the best path, `(batch, time)` int32, -1 where masked and where a score is NaN or infinite."""
     blocks = number_of_blocks(trellis, "max")
     tags = _in_blocks(trellis, blocks) if blocks > 1 else _in_one_loop(trellis)  # (time, batch)
-    return ops.where(trellis.mask, ops.cast(time_first(tags), "int32"), -1)
+    return ops.where(_with_path(trellis), ops.cast(time_first(tags), "int32"), -1)
+
+
+def _with_path(trellis: Trellis) -> TensorLike:
+    """The real positions, `(batch, time)`, of sentences whose scores are numbers: others have no best path."""
+    steps = ops.all(trellis.transitions + trellis.start + trellis.end < float("inf"))
+    return trellis.mask & (steps & ops.all(trellis.emissions < float("inf"), axis=(1, 2)))[:, None]
 
 
 def _in_one_loop(trellis: Trellis) -> TensorLike:
@@ -89,7 +95,7 @@ def best_paths(trellis: Trellis, k: int) -> tuple[TensorLike, TensorLike]:
 
     inputs = (history, time_first(trellis.continues)[:, :, None])
     _, (tags, _) = scan(step, (tag, rank), inputs, reverse=True)  # (time, batch, k)
-    tags = ops.where(trellis.mask[:, None, :], ops.transpose(tags, (1, 2, 0)), -1)
+    tags = ops.where(_with_path(trellis)[:, None, :], ops.transpose(tags, (1, 2, 0)), -1)
     alone = ops.arange(k) == 0  # (k,): an empty sentence has one path
     return tags, (values > IS_FORBIDDEN) & (trellis.occupied[:, None] | alone) | alone
 

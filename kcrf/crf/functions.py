@@ -170,6 +170,8 @@ def entropy(chain: Chain) -> Tensor:
 def viterbi(chain: Chain) -> Tensor:
     """The best path of each sentence: tags `(batch, time)` int32, -1 where masked. Ties go to the smaller tag.
 
+    A sentence with a score that is NaN or infinite, as of a model that diverged, has no best path: its tags are -1.
+
     >>> ops.convert_to_numpy(viterbi([[[1.0, 0.0], [0.0, 0.9]]], None, [[1.0, 0.0], [0.0, 0.0]])).tolist()
     [[0, 0]]
     """

@@ -189,7 +189,7 @@ class ConditionalRandomField(ChainLayer):
         return ViterbiAccuracy(layer=self)
 
     def decode(self, y_pred: TensorLike, constraints: TagScheme | None = None) -> Tensor:
-        """The best path of each sentence, `(batch, time)` int32, -1 where masked.
+        """The best path of each sentence, `(batch, time)` int32, -1 where masked, or if a score is NaN or infinite.
 
         It follows `constraints`, a `kcrf.tags.TagScheme`, whether the layer was trained with them or not.
         """

@@ -408,6 +408,21 @@ def test_masked_positions_may_be_cut_out_and_may_hold_anything():
         assert_array_equal(numpy(crf.viterbi(emissions, *case.rest)), numpy(crf.viterbi(case.emissions, *case.rest)))
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_sentence_without_a_best_path_has_no_tags(number):
+    """A model that diverged would else tag all with 0, in silence. The other sentences keep their paths."""
+    case = Case(19, 5, 3, "right")
+    emissions = case.emissions.copy()
+    emissions[1, 0, 2] = number
+    wanted = numpy(crf.viterbi(case.emissions, *case.rest))
+    wanted[1] = -1
+    assert_array_equal(numpy(crf.viterbi(emissions, *case.rest)), wanted)
+    assert (numpy(crf.top_k_paths(emissions, 2, *case.rest)[0])[1] == -1).all()
+    transitions = case.transitions.copy()
+    transitions[0, 1] = number
+    assert (numpy(crf.viterbi(case.emissions, case.mask, transitions, *case.rest[2:])) == -1).all()
+
+
 @pytest.mark.once
 def test_a_batch_equals_its_sentences_one_by_one():
     case = Case(17, 6, 4, "right")
