@@ -44,6 +44,7 @@ _FLAGS = {
     "fields": "--fields",
     "standard": "--standard",
     "kind='json'": "--input json",
+    "kind='table'": "--input table",
     "path": "--out",
     "format": "--format",
     "int8": "--int8",

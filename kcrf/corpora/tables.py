@@ -1,6 +1,7 @@
 """Tables and JSON lines of texts: which column is which; and texts to classify, one by one, without reading ahead."""
 
 import csv
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -14,7 +15,8 @@ LABEL_NAMES = ("label", "gold_label", "is_duplicate", "sentiment", "category", "
 
 
 Fields = Sequence[str] | None
-_ENOUGH = 3  # lines that end in a label after a comma
+_ENOUGH = 3  # lines that begin or end in a label beside a comma
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")  # in place of a label
 
 
 def iterate_texts(
@@ -25,7 +27,7 @@ def iterate_texts(
     pairs: bool = False,
     labels: Collection[str] = (),
 ) -> Iterator[Any]:
-    """Yields the texts of a file, and refuses texts that are followed by one of the labels."""
+    """Yields the texts of a file, and refuses texts beside one of the labels, or a number if there are no labels."""
     count = 2 if pairs else 1
     if fields is not None and len(fields) != count:
         needed = "two texts, for pairs" if pairs else "one text"
@@ -49,11 +51,12 @@ def _of_lines(lines: Iterable[str], name: str, fields: Fields, count: int) -> It
 
 
 def _unlabeled(lines: Iterable[str], name: str, count: int, labels: Collection[str]) -> Iterator[str]:
-    """Refuses JSON objects, the names of columns, and texts with a label: after a tab, or three after commas."""
+    """Refuses JSON objects, the names of columns, and texts with a label: beside a tab, or three beside commas."""
     labeled = 0
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line.split(separator_of(line))]
-        is_labeled = len(cells) > 1 and cells[-1].strip('"') in labels
+        marked = {cell.strip('"') for cell in (cells if "\t" in line else (cells[0], cells[-1]))}
+        is_labeled = len(cells) > 1 and not marked.isdisjoint(labels or filter(_NUMBER.fullmatch, marked))
         labeled += is_labeled
         if BEGINS_OBJECT.match(line) and line.rstrip().endswith("}"):
             raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")

@@ -239,6 +239,9 @@ def test_words_keep_their_spaces(tmp_path):
         (["id,text", "1,good"], ":1: needs a text, .*columns, 'id,text'"),
         ([',"Review"', '0,"good, bad"'], ":1: needs a text, .*columns"),
         (["good\tpos", "bad\tneg"], r":1: needs a text, .*columns, 'good\\tpos'"),
+        (["pos\tgood", "neg\tbad"], r":1: needs a text, .*columns, 'pos\\tgood'"),
+        (["7\tpos\tgood"], r":1: needs a text, .*columns, '7"),
+        (["pos,so good", 'neg,"bad, I say"', "neg,worse"], ":3: needs a text, .*columns"),
         (["so good,pos", '"bad, I say",neg', 'worse,"neg"', "x"], ":3: needs a text, .*columns"),
         (['{"id": 3, "text": "good"}'], ":1: needs a text, .*JSON"),
     ],
@@ -251,6 +254,13 @@ def test_labeled_data_are_not_classified_as_text(lines, message):
 def test_the_names_of_the_columns_of_pairs_are_no_pair():
     with pytest.raises(ValueError, match=":1: needs a text, .*columns"):
         list(iterate_texts(["sentence1\tsentence2", "a\tb"], "x", pairs=True))
+
+
+@pytest.mark.parametrize("line", ["good\t4.5", "4\tgood"])
+def test_texts_with_their_numbers_are_not_texts_for_a_model_of_numbers(line):
+    with pytest.raises(ValueError, match="needs a text, or `kind='table'`"):
+        list(iterate_texts([line], "x"))
+    assert list(iterate_texts([line], "x", labels=("neg", "pos"))) == [line]
 
 
 def test_texts_may_end_in_a_word_that_is_a_label():
