@@ -283,6 +283,9 @@ def tagged_word_scores(gold: Pairs, predicted: Pairs, training_words: Iterable[s
 
 def _scored(line: int, gold: Sequence[Any], predicted: Sequence[Any]) -> tuple[str, list[Any], list[Any]]:
     """The text of a sentence, and its spans `(start, end, class)` that are scored: of gold, of the prediction."""
+    wrong = next((pair for pair in (*gold, *predicted) if isinstance(pair, str) or len(pair) != 2), None)
+    if wrong is not None:
+        raise ValueError(f"sentence {line} must be a list of (word, class). Received: {wrong!r:.60}")
     words, guesses = ([word for word, _ in pairs] for pairs in (gold, predicted))
     text = "".join(words)
     check_same_text(line, text, "".join(guesses))

@@ -9,6 +9,7 @@ import numpy as np
 
 Types = tuple[str, ...]
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
+_ANY_TAG = re.compile(r"[Oo]|[BIESMLUbiesmlu][-_:].+")  # in any spelling
 _WORD_TAGS = 4  # of each class of words
 _KINDS = {  # by name: the letters of a type; which of them are single, begin, middle, end; after which a span ends
     "bmes": ("sbme", (0, 1, 2, 3), "se"),
@@ -255,9 +256,10 @@ def _checked_types(types: Iterable[str]) -> Types:
 def _entity_types(types: Iterable[str]) -> Types:
     """The types of entities, without tags among them."""
     types = _checked_types(types)
-    are_tags = all(map(ENTITY_TAG.fullmatch, types))
-    if are_tags and ("O" in types or any(f"I-{label[2:]}" in types for label in types if label[0] == "B")):
-        advice = tuple(dict.fromkeys(label[2:] for label in types if label != "O"))
+    continued = {label[1:] for label in types if label[0] in "Ii"} & {label[1:] for label in types if label[0] in "Bb"}
+    if "O" in types or continued and all(map(_ANY_TAG.fullmatch, types)):
+        names = (label[2:] if _ANY_TAG.fullmatch(label) else label for label in types if label not in ("O", "o"))
+        advice = tuple(dict.fromkeys(names))
         raise ValueError(f"Types must be names such as PER, without B- or I-. Received: tags, {types}; use {advice}")
     return types
 

@@ -381,3 +381,10 @@ def test_a_string_is_no_sentence_of_words():
         TypeError, match="sentence 1 must be a list of words. Received: a string, '今天 天气'; use text.split"
     ):
         segmentation_scores(["今天 天气"], [["今天", "天气"]])
+
+
+@pytest.mark.parametrize("words", [["今天", "气象"], ["今天/n"], [("今天", "n", 1)]])
+def test_words_without_their_classes_are_refused(words):
+    """A word of two characters would else be unpacked to a word and its class."""
+    with pytest.raises(ValueError, match=r"sentence 1 must be a list of \(word, class\). Received: "):
+        tagged_word_scores([words], [words])

@@ -198,6 +198,13 @@ def test_tags_in_place_of_types_are_refused(make):
     assert make(["B-PER", "LOC"]).types == ("B-PER", "LOC")  # whose types are named so has them
 
 
+@pytest.mark.parametrize("types", [["O", "PER"], ["o", "b-PER", "i-PER"], ["B_PER", "I_PER", "O"]])
+def test_tags_in_any_spelling_are_no_types(types):
+    with pytest.raises(ValueError, match=r"without B- or I-. Received: tags, .*; use \('PER',\)"):
+        bio(types)
+    assert bio(["PERIOD", "Bird", "b_cell"]).types == ("PERIOD", "Bird", "b_cell")
+
+
 @pytest.mark.parametrize("words", ["今天 天气", ["今天", ""], ["今天", 3]])
 def test_words_are_a_list_of_words(words):
     with pytest.raises(ValueError, match="`words_to_tags` needs "):
