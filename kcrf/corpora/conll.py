@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -194,10 +194,11 @@ def _without_numbers(sentences: Sequence[Rows]) -> tuple[Sequence[Rows], bool]:
 
 def _entities(path: Any, sentences: Sequence[Rows], repair: bool) -> list[list[Any]]:
     """The entities of each sentence, `(start, end, label)` in tokens."""
-    types = sorted({tag[2:] for rows in sentences for _, _, tag in rows if tag != "O"})
+    first_lines = {tag[2:]: number for rows in sentences[::-1] for number, _, tag in rows[::-1] if tag != "O"}
+    types = sorted(first_lines)
     if not types:
         return [[] for _ in sentences]
-    _check_types(path, sentences, types)
+    check_types(path, first_lines)
     readings = [_reading(sentences, types, letters) for letters in _letters(path, sentences, repair)]
     reading = min(readings, key=lambda reading: len(reading.odd))
     if not repair:
@@ -205,17 +206,16 @@ def _entities(path: Any, sentences: Sequence[Rows], repair: bool) -> list[list[A
     return [reading.scheme.decode(numbers) for numbers in reading.tags]
 
 
-def _check_types(path: Any, sentences: Sequence[Rows], types: Sequence[str]) -> None:
-    """Refuses types that are tags, and a type that joins others, as in B-PER|B-LOC, or a#b beside a and b."""
+def check_types(path: Any, types: Mapping[str, int]) -> None:
+    """Refuses types, with their first lines, that are tags or join others, as in B-PER|B-LOC, or a#b beside a and b."""
     try:
-        bio(types)
+        bio(sorted(types))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    for kind in types:
+    for kind, number in types.items():
         parts = _JOINED_TYPES.split(kind)
         if len(parts) > 1 and ({*parts} <= {*types} or _JOINED_TAGS.search(kind)):
-            number, tag = next((number, tag) for rows in sentences for number, _, tag in rows if tag[2:] == kind)
-            raise ValueError(f"{path}:{number}: needs one entity type in a tag. Received: {tag!r}, which joins several")
+            raise ValueError(f"{path}:{number}: needs one type for an entity. Received: {kind!r}, which joins several")
 
 
 class _Reading(NamedTuple):

@@ -12,7 +12,8 @@ from kcrf.tags.scheme import ENTITY_TAG
 # Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
 _NO_BORDERS = re.compile(rf"[{WITHOUT_SPACES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
 # JSON, or a sign between a word and its count
-_OTHER_SEPARATOR = re.compile(r"\s*[\[{].*[:\"]|\s*[^\s,|;，、]+\s*[,|;，、]\s*\S")
+_NUMBER = re.compile(r"[-+]?[\d.,]+")  # is no class
+_OTHER_SEPARATOR = re.compile(r"\s*[\[{].*[:\"]|\s*[^\s,|;，、]+\s*[,|;，、]\s*\S|\S+[/_:=]([A-Za-z]+|\d+)\s*$")
 
 
 def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
@@ -108,7 +109,8 @@ def read_user_dictionary(path: str | PathLike[str]) -> dict[str, tuple[int | Non
     for number, line in enumerate(lines, 1):
         word, *columns = line.split() or [""]
         has_count = bool(columns) and columns[0].isdecimal()
-        if len(columns) > 1 + has_count or has_count and int(columns[0]) < 1:
+        is_odd = has_count and int(columns[0]) < 1 or any(map(_NUMBER.fullmatch, columns[has_count:]))
+        if len(columns) > 1 + has_count or is_odd:
             raise ValueError(f"{path}:{number}: needs a word, its count and its word class at most. Received: {line!r}")
         if word:
             words[word] = int(columns[0]) if has_count else None, next(iter(columns[has_count:]), None)

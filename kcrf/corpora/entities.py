@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrf.corpora.brat import is_standoff
-from kcrf.corpora.conll import read_conll, sentences_of_tags
+from kcrf.corpora.conll import check_types, read_conll, sentences_of_tags
 from kcrf.corpora.formats import Annotated, Tagged
 from kcrf.corpora.lines import read_lines
 from kcrf.corpora.offsets import Row, fitting_units, trimmed
@@ -70,6 +70,8 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     texts = [item for item in items if isinstance(item, Annotated)]
     if any(text.labels for text in texts) and not any(text.spans for text in texts):
         raise ValueError(f"{path}: needs labels of spans. Received: labels of texts, which --task classify reads")
+    if first_lines := {span[2]: text.number for text in texts[::-1] for span in text.spans}:
+        check_types(path, first_lines)
     rows = trimmed(path, [(text.number, text.text, [span[:3] for span in text.spans]) for text in texts])
     rows = _apart(path, rows, repair)
     return [_sentence(path, *row, text) for row, text in zip(rows, texts, strict=True)]

@@ -38,13 +38,19 @@ def _of_ccks(number: int, item: Object) -> Annotated:
     return Annotated(number, item["originalText"], spans)
 
 
-@json_format("training files of spaCy 2", ("ner", "pos"), has("paragraphs", list))
+def _tags_of_task(source: Source, items: list[Any]) -> list[Any]:
+    """The entity tags of tokens with both tags, in which - is unknown, or the others."""
+    chosen = [[tag if source.task == "pos" else {"-": "?"}.get(ner, ner) or tag for ner, tag in x.tags] for x in items]
+    return [item._replace(tags=tags) for item, tags in zip(items, chosen, strict=True)]
+
+
+@json_format("training files of spaCy 2", ("ner", "pos"), has("paragraphs", list), finish=_tags_of_task)
 def _of_spacy(number: int, item: Object) -> list[Item]:
     items: list[Item] = []
     for sentence in (sentence for paragraph in item["paragraphs"] for sentence in paragraph["sentences"]):
-        tags = [x.get("ner") or x.get("tag") for x in sentence["tokens"]]
+        tags: list[Any] = [(x.get("ner"), x.get("tag")) for x in sentence["tokens"]]
         tokens = [string(x["orth"]) for x in sentence["tokens"]]
-        items.append(Tagged(number, tokens, ["?" if tag == "-" else tag for tag in tags]))
+        items.append(Tagged(number, tokens, tags))
     return items
 
 

@@ -110,7 +110,7 @@ def _texts_of_data(data: Object) -> tuple[str, str | None]:
     strings = [data["text"]] if isinstance(data.get("text"), str) else [x for x in data.values() if isinstance(x, str)]
     if len(strings) != 1:
         raise ValueError(f"needs the text in the member `text` of `data`, not in one of {', '.join(data)}")
-    if re.match(r"(/data/|https?://|s3://)\S+$", strings[0]):
+    if re.match(r"(/data/|[a-z][a-z0-9+.-]*://)\S+$", strings[0]):
         raise ValueError(f"needs the text itself, not the address of a file: {strings[0]}")
     return strings[0], data.get("text_b") if isinstance(data.get("text"), str) else None
 

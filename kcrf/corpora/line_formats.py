@@ -12,7 +12,7 @@ from kcrf.corpora.columns import check_one_tag, name_sentences
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.formats import Annotated, Format, Item, Read, Source, Span, Tagged, note, span
 from kcrf.corpora.json_formats import of_json_min
-from kcrf.corpora.tables import separator_of, table_cells
+from kcrf.corpora.tables import separator_of, table_cells, usual_columns
 from kcrf.corpora.word_classes import class_sign, words_in
 from kcrf.tags.scheme import ENTITY_TAG
 
@@ -126,6 +126,7 @@ def _read_label_studio_table(source: Source, _: object) -> list[Item]:
 
 
 _ABOUT = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")  # in a table of Label Studio
+_NAMES = (("sentence #", "sentence_idx", "sentence_id", "sent_id", "sentence"), ("word", "token"))
 _NUMBERED = re.compile(r"(?:sentence:? ?)?\d+|", re.IGNORECASE)
 
 
@@ -139,7 +140,10 @@ def _tokens_of_table(source: Source) -> list[tuple[int, list[str]]]:
     except ValueError:  # a line with a quote
         return []
     if len(rows) > 1 and not ENTITY_TAG.fullmatch(rows[0][1][-1]):
-        rows = rows[1:]  # the names of the columns
+        head, rows = rows[0][1], rows[1:]  # the names of the columns
+        places = [place for place in usual_columns(head, _NAMES) if place is not None]
+        if len(places) == len(_NAMES) and all(len(cells) == len(head) for _, cells in rows):
+            rows = [(number, [*(cells[place] for place in places), cells[-1]]) for number, cells in rows]
     rows = _without_counts(rows)
     are_tags = all(len(cells) >= 2 and ENTITY_TAG.fullmatch(cells[-1]) for _, cells in rows)
     return rows if are_tags and any(cells[-1] != "O" for _, cells in rows) else []
@@ -320,7 +324,12 @@ def _pairs_of_words(source: Source) -> _Pairs:
     sign, count = class_sign(words)
     if sign is None or sign in "(（" or count < len(words):
         return []
-    return [(number, [word.rpartition(sign)[::2] for word in line]) for number, line in lines]  # 1/2 and m of 1/2/m
+    pairs = [(number, [word.rpartition(sign)[::2] for word in line]) for number, line in lines]  # 1/2 and m of 1/2/m
+    if class_sign(words := [word for _, line in pairs for word, _ in line]) != (sign, len(words)):
+        return pairs
+    return [
+        (number, [(word.rpartition(sign)[0], tag) for word, tag in line]) for number, line in pairs
+    ]  # Kim|NNP|B-PER
 
 
 def _classes_of_entities(source: Source) -> _Pairs:

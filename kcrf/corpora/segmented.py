@@ -9,7 +9,7 @@ from kcrf.corpora.columns import is_conllu, split_columns, tags_at_one_end
 from kcrf.corpora.formats import Annotated, Item
 from kcrf.corpora.lines import CJK, FilePath, read_corpus_lines, read_lines
 from kcrf.corpora.recognize import read_items, tokens_of
-from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers, without_markup
+from kcrf.corpora.word_classes import are_word_tags, class_sign, without_class, without_identifiers, without_markup
 from kcrf.progress_bars import print_note
 
 _MANY = 10  # lines in columns from which on the last one may be taken for labels
@@ -139,6 +139,8 @@ def _check_no_classes(path: object, lines: Sequence[Sequence[str]], words: Seque
     sign, count = class_sign(words)
     if sign is None:
         return
+    if are_word_tags([word.rpartition(sign)[2] for word in words]):
+        raise _refusal(path, "what looks like characters and their tags")
     number, first = next((number, line) for number, line in enumerate(lines, 1) if line)
     needed = "words without their classes; `strip_tags=True` removes them, and --task cws-pos learns them"
     raise _refusal(f"{path}:{number}", f"{' '.join(first[:3])}, and so {count} of {len(words)} words", needed)

@@ -5,7 +5,9 @@ from typing import Any
 
 from kcrf.corpora import Sentence, read_tagged
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens, words_and_tags
+from kcrf.corpora.word_classes import are_word_tags
 from kcrf.metrics import tagged_word_scores
+from kcrf.tags.scheme import ENTITY_TAG
 from kcrf.tasks.errors import check_same_texts
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
 from kcrf.tasks.tokens import checked_pairs, classes_of, read_scored_tags, words_of
@@ -23,8 +25,11 @@ class WordsWithClasses(Task):
     file_options = frozenset({"column", "words"})
 
     def read_file(self, path: str, options: FileOptions) -> Items:
-        sentences = map(_without_spaces, read_tagged(path, options["column"]))
-        return [sentence for sentence in sentences if sentence.text]
+        sentences = [each for each in map(_without_spaces, read_tagged(path, options["column"])) if each.text]
+        tags = sorted({tag for sentence in sentences for _, _, tag in sentence.spans})
+        if are_word_tags(tags) or tags and all(map(ENTITY_TAG.fullmatch, tags)):
+            raise ValueError(f"{path}: needs words with their classes. Received: tags of characters, {tags!r:.60}")
+        return sentences
 
     def check(self, name: str, items: Any) -> Items:
         sentences = super().check(name, items)

@@ -418,7 +418,7 @@ def test_repair_does_not_drop_a_type_whose_tags_have_no_prefix(tmp_path):
 
 @pytest.mark.parametrize("text", ["a B-PER|B-LOC\nb O\n", "a B-a#b\nb B-a\nc B-b\n", "a B-PER;LOC\nb B-PER\nc B-LOC\n"])
 def test_tags_of_several_types_are_refused(tmp_path, text):
-    with pytest.raises(ValueError, match="text.txt:1: needs one entity type in a tag. Received: 'B-"):
+    with pytest.raises(ValueError, match="text.txt:1: needs one type for an entity. Received: '"):
         conll(tmp_path, text)
     assert conll(tmp_path, "a B-R&D\n")[0].spans == [(0, 1, "R&D")]
 

@@ -8,6 +8,7 @@ from kcrf.corpora import Example, read_classified, read_conll, read_entities, re
 from kcrf.corpora.conll import read_conll_tokens
 from kcrf.corpora.dictionary import read_user_dictionary
 from kcrf.corpora.tables import iterate_texts
+from kcrf.tasks import TASKS
 
 BACKENDS = ["torch"]
 KIM = "Kim slept"
@@ -38,6 +39,8 @@ ENTITIES = {  # each has the text Kim slept with one person
     "documents of BioC": json.dumps(KIM_IN_BIOC),
     "tags before tokens": "B-PER Kim\nO slept\n",
     "signs between a token and its tag": "Kim###B-PER slept###O\n",
+    "WikiNER": "Kim|NNP|B-PER slept|VBD|O\n",
+    "Kaggle's features": ",lemma,prev-word,word,sentence_idx,tag\n0,kim,x,Kim,1.0,B-PER\n1,sleep,Kim,slept,1.0,O\n",
     "a token on a line": "Kim/B-PER\nslept/O\n",
     "pandas with its index": ",sentence_id,words,labels\n0,0,Kim,B-PER\n1,0,slept,O\n",
     "numbers of tokens": "1,Kim,B-PER\n2,slept,O\n",
@@ -397,3 +400,38 @@ def test_columns_of_conllu_between_spaces_are_no_classes(tmp_path):
     (sentence,) = read_tagged(write(tmp_path, text), column=3)
     assert [label for *_, label in sentence.spans] == ["PROPN", "VERB", "PUNCT"]
     assert read_tagged(write(tmp_path, text.replace(" ", "\t").replace("#\t", "# ")))[0] == sentence
+
+
+@pytest.mark.parametrize("kind", ["PER|LOC", "LOC/PER", "PER|B-ORG"])
+def test_types_that_join_others_are_refused_in_spans_too(tmp_path, kind):
+    spans = [[0, 3, kind], [4, 5, "PER"], [6, 7, "LOC"]]
+    path = write(tmp_path, json.dumps({"text": "Kim a b", "label": spans}) + "\n")
+    with pytest.raises(ValueError, match=":1: needs one type for an entity. Received: '.*', which joins several"):
+        read_entities(path)
+
+
+def test_spacy_2_has_entities_and_parts_of_speech(tmp_path):
+    tokens = [{"orth": "Kim", "tag": "NNP", "ner": "U-PER"}, {"orth": "slept", "tag": "VBD", "ner": "-"}]
+    path = write(tmp_path, json.dumps([{"id": 0, "paragraphs": [{"sentences": [{"tokens": tokens}]}]}]))
+    assert [label for *_, label in read_tagged(path)[0].spans] == ["NNP", "VBD"]
+    (sentence,) = read_entities(path)
+    assert (sentence.spans, sentence.unknown) == ([(0, 3, "PER")], [(4, 9)])
+
+
+@pytest.mark.parametrize(
+    "lines", ["上/B 海/E 热/S\n", "上/B-NR 海/E-NR 热/S-VA\n", "上\tB-NR\n海\tE-NR\n热\tS-VA\n", "上\tB\n海\tI\n"]
+)
+def test_tags_of_characters_are_no_classes_of_words(tmp_path, lines):
+    """Each character would be a word, and B, M, E and S their classes."""
+    path = write(tmp_path, lines * 3)
+    with pytest.raises(ValueError, match="Received: (tags of characters|words with the types of entities)"):
+        TASKS["cws-pos"].read_file(str(path), {"column": -1})
+    with pytest.raises(ValueError, match="Received: (what looks like (characters and their tags|entities)|words with)"):
+        read_segmented(path)
+
+
+def test_texts_that_are_addresses_are_refused(tmp_path):
+    result = [{"result": [{"type": "choices", "value": {"choices": ["pos"]}}]}]
+    path = write(tmp_path, json.dumps([{"id": 1, "data": {"text": "gs://texts/1.txt"}, "annotations": result}]))
+    with pytest.raises(ValueError, match="needs the text itself, not the address of a file: gs://texts/1.txt"):
+        read_classified(path)

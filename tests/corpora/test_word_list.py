@@ -23,6 +23,11 @@ def test_words_with_counts_and_word_classes(tmp_path):
         ("云计算\n石墨烯 0\n", r":2: needs a word, its count and its word class at most. Received: '石墨烯 0'"),
         ("云 计 算\n", r":1: needs a word, its count and its word class at most. Received: '云 计 算'"),
         ("云 5 n v\n", r":1: needs"),
+        ("云 -1\n", ":1: needs a word, its count and its word class at most"),
+        ("云 2.5\n", ":1: needs a word, its count and its word class at most"),
+        ("云/n\n计算/v\n", ":1: needs spaces between a word, its count and its class. Received: '云/n'"),
+        ("云_n\n计算_v\n", ":1: needs spaces between"),
+        ("云:20\n计算=3\n", ":1: needs spaces between"),
         (" \n\n", r"needs one word per line. Received: a file without words"),
     ],
 )
