@@ -271,9 +271,7 @@ def _check_is_trained(model: Any, layer: Any) -> None:
         return
     variables = {id(variable) for variable in model.variables}
     if not any(id(variable) in variables for variable in layer.variables):
-        raise ValueError(
-            f"`CRFMonitor` needs a layer of the model that is trained. Received: `{layer.name}`, which is not in it"
-        )
+        raise ValueError(f"`CRFMonitor` needs a layer of the model that is trained. Received: `{layer.name}`")
 
 
 def _model_of_emissions(model: Any, layer: Any) -> Any:

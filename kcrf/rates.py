@@ -28,9 +28,7 @@ def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
     (1000.0, 33.0, 83.0)
     """
     if callable(learning_rate):
-        raise ValueError(
-            f"`learning_rate` must be a number, of a schedule the highest rate. Received: {learning_rate!r}"
-        )
+        raise ValueError(f"`learning_rate` must be a number, of a schedule the highest. Received: {learning_rate!r}")
     if not (learning_rate > 0 and steps > 0):
         raise ValueError(
             "`suggest_lr_multiplier` needs a positive learning rate and number of steps. "

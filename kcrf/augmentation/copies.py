@@ -236,10 +236,8 @@ def _checked(
         raise ValueError(f"`operations` must be a list of names. Received: {operations!r}")
     unknown = [name for name in operations if name not in OPERATIONS[task]]
     if unknown or not operations:
-        raise ValueError(
-            f"The operations of task={task!r} are {', '.join(OPERATIONS[task])}. "
-            f"Received: {', '.join(unknown) or 'none'}"
-        )
+        received = ", ".join(unknown) or "none"
+        raise ValueError(f"The operations of task={task!r} are {', '.join(OPERATIONS[task])}. Received: {received}")
     needy = [name for name in operations if name in _WITH_SYNONYMS]
     if needy and synonyms is None:
         raise SettingError("synonyms", f"or {{synonym_vectors}} are needed by the operation {needy[0]}", None)

@@ -28,9 +28,7 @@ def _line(example: Example, text: str) -> bytes:
     except UnicodeEncodeError as error:
         where = f"{example.source}: " if example.source else ""
         half = error.object[error.start]
-        raise ValueError(
-            f"{where}needs text that a command can read, in UTF-8. Received: half of a surrogate pair, {half!r}"
-        ) from None
+        raise ValueError(f"{where}needs text in UTF-8. Received: half of a surrogate pair, {half!r}") from None
 
 
 def _translate(lines: list[bytes], command: str) -> list[str]:
@@ -45,8 +43,6 @@ def _translate(lines: list[bytes], command: str) -> list[str]:
     if not written[-1]:
         written.pop()
     if len(written) != len(lines):
-        raise ValueError(
-            f"The command must write one line for each line that it reads. Received: {len(written)} lines for "
-            f"{len(lines)} lines of input of {command!r}"
-        )
+        received = f"{len(written)} lines for {len(lines)} lines of input of {command!r}"
+        raise ValueError(f"The command must write one line for each line that it reads. Received: {received}")
     return list(decode_lines(written, f"the output of {command!r}"))

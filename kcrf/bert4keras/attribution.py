@@ -103,10 +103,8 @@ def _checked_labels(labels: Sequence[int] | np.ndarray, texts: int, count: int) 
     """The labels as an array `(texts, 1)`."""
     labels = np.asarray(labels)
     if labels.shape != (texts,) or labels.dtype.kind not in "iu" or not np.all((labels >= 0) & (labels < count)):
-        raise ValueError(
-            f"`labels` must be ints of shape ({texts},), from 0 to {count - 1}. Received: shape={labels.shape}, "
-            f"dtype={labels.dtype}, {np.ravel(labels)[:8].tolist()}"
-        )
+        received = f"shape={labels.shape}, dtype={labels.dtype}, {np.ravel(labels)[:8].tolist()}"
+        raise ValueError(f"`labels` must be ints of shape ({texts},), from 0 to {count - 1}. Received: {received}")
     return labels[:, None]
 
 

@@ -68,9 +68,7 @@ def load_crf_weights(
     scores = [None if x is None else np.asarray(x, dtype="float64") * (lr_multiplier or 1) for x in found]
     for name, score, variable in zip(names, scores, variables, strict=False):
         if score is not None and score.shape != tuple(variable.shape):
-            raise ValueError(
-                f"`{layer.name}` needs {name!r} of shape {tuple(variable.shape)}. Received: shape={score.shape}"
-            )
+            raise ValueError(f"`{layer.name}` needs {name!r} of shape {tuple(variable.shape)}. Received: {score.shape}")
     for score, variable in zip(scores, variables, strict=False):
         score = np.zeros(variable.shape) if score is None else score
         variable.assign((score / float(layer.multiplier)).astype("float32"))

@@ -45,9 +45,7 @@ def build_transformer_model(
         raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
     settings = {**read_config(config_path, given), **options}
     if absent := _NOT_THERE & {model, settings.get("model_type")}:
-        raise ValueError(
-            f"bert4keras has no {absent.pop()}, and builds the model here: use Keras 3. Received: {config_path}"
-        )
+        raise ValueError(f"bert4keras has no {absent.pop()} and builds the model: use Keras 3. Received: {config_path}")
     if settings.get("layer_norm_eps", 1e-12) != 1e-12:
         raise ValueError(f"bert4keras has layer_norm_eps=1e-12 alone. Received: {settings['layer_norm_eps']}")
     settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act", "gelu"), settings.get("hidden_act", "gelu"))

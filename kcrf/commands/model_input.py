@@ -82,9 +82,7 @@ def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> I
         if (are_columns := begin_columns(begin)) is not None:
             break
     if begin and are_columns:
-        raise ValueError(
-            f"{name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag` reads columns"
-        )
+        raise ValueError(f"{name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag` reads it")
     for first in begin[:1]:
         if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
             raise ValueError(f"{name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts")

@@ -125,10 +125,8 @@ def _check_gold(options: Namespace) -> None:
     if options.gold is not None and os.path.abspath(options.gold) == os.path.abspath(options.pred):
         print(f"kcrf score: --gold and --pred are the same file, {options.gold}", file=sys.stderr)
     if options.gold is not None and _is_predicted(Path(options.gold)) and not _is_predicted(Path(options.pred)):
-        raise ValueError(
-            f"{options.gold}: --gold needs the correct words, entities or labels. Received: predictions of `kcrf`; "
-            "exchange --gold and --pred"
-        )
+        received = "predictions of `kcrf`; exchange --gold and --pred"
+        raise ValueError(f"{options.gold}: --gold needs the correct words, entities or labels. Received: {received}")
 
 
 def _is_predicted(path: Path) -> bool:

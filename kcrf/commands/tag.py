@@ -67,9 +67,7 @@ def _check_formats(options: Namespace, task: Task) -> None:
     options.output = options.output or ("marks" if is_read and options.coverage is None else "json")
     for name in ("k_best", "min_probability", "coverage"):
         if task.needs_tokens and getattr(options, name) is not None:
-            raise ValueError(
-                f"--{name.replace('_', '-')} needs a run of --task ner. Received: one of --task {task.name}"
-            )
+            raise ValueError(f"--{name.replace('_', '-')} needs a run of --task ner. Received: --task {task.name}")
     if options.input == "text" and (task.needs_tokens or options.output == "conll"):
         reason = f"a run of --task {task.name}" if task.needs_tokens else "--output conll"
         raise ValueError(f"{reason} needs --input tokens or conll. Received: --input text")

@@ -297,9 +297,8 @@ def check_spellings(examples: Iterable[Example]) -> None:
     for source, label in [(example.source, label) for example in examples for label in example.labels]:
         number = as_number(label)
         if number is not None and spellings.setdefault(number, label) != label:
-            raise ValueError(
-                f"{source}: needs one spelling of a label. Received: {label!r}, and {spellings[number]!r} elsewhere"
-            )
+            received = f"{label!r}, and {spellings[number]!r} elsewhere"
+            raise ValueError(f"{source}: needs one spelling of a label. Received: {received}")
 
 
 def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:

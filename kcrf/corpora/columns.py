@@ -236,9 +236,7 @@ def check_not_segmented(path: object, rows: Sequence[Sequence[str]]) -> None:
     """Refuses sentences of words: lines of many lengths in which no word is a tag of entities; or a tag after each."""
     are_pairs = all(len(cells) > 3 and len(cells) % 2 == 0 and _are_of_entities(cells[1::2]) for cells in rows)
     if are_pairs and not all(_are_of_entities(cells[2::2]) for cells in rows):
-        raise ValueError(
-            f"{path}: needs one token and its tag on a line. Received: several, {' '.join(rows[0])[:40]!r}"
-        )
+        raise ValueError(f"{path}: needs one token and its tag a line. Received: several, {' '.join(rows[0])[:40]!r}")
     most_common = max(Counter(map(len, rows)).values(), default=0)
     if most_common > len(rows) / 2 and len(rows) > 1 or max(map(len, rows), default=0) < 3:
         return
@@ -255,10 +253,8 @@ def check_one_tag(path: object, number: int, token: str, tag: str) -> None:
     """Refuses the tags of a whole sentence in place of the tag of a token."""
     tags = re.split(r"[\s,]+", tag)
     if len(tags) > 1 and (_are_of_entities(tags) or len(tags) == len(token.split()) and "," not in tag):
-        raise ValueError(
-            f"{path}:{number}: needs one token and its tag on a line. Received: {len(tags)} tags, {tag[:40]!r}, for "
-            f"{token[:20]!r}"
-        )
+        received = f"{len(tags)} tags, {tag[:40]!r}, for {token[:20]!r}"
+        raise ValueError(f"{path}:{number}: needs one token and its tag on a line. Received: {received}")
 
 
 def check_classes(path: object, tokens: Sequence[str], tags: Sequence[str], first_is_tag: bool) -> None:
@@ -270,10 +266,8 @@ def check_classes(path: object, tokens: Sequence[str], tags: Sequence[str], firs
         advice = "`column` chooses the column of the tags"
     else:
         return
-    raise ValueError(
-        f"{path}: needs tags of few classes, such as parts of speech. Received: {classes:,} different tags for "
-        f"{words:,} different tokens; {advice}"
-    )
+    received = f"{classes:,} different tags for {words:,} different tokens; {advice}"
+    raise ValueError(f"{path}: needs tags of few classes, such as parts of speech. Received: {received}")
 
 
 def check_are_tokens(path: object, columns: Columns) -> None:

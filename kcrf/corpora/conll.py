@@ -260,10 +260,8 @@ def _letters(path: Any, sentences: Sequence[Rows], repair: bool) -> list[set[str
         used.add(tagged[place][1][0])
         place += 1
     number, tag = tagged[place - 1]
-    raise ValueError(
-        f"{path}:{number}: tags must be of one scheme: {', '.join(_SCHEMES)}. "
-        f"Received: {tag} in a file with {', '.join(sorted(used - {tag[0]}))}"
-    )
+    received = f"{tag} in a file with {', '.join(sorted(used - {tag[0]}))}"
+    raise ValueError(f"{path}:{number}: tags must be of one scheme: {', '.join(_SCHEMES)}. Received: {received}")
 
 
 def _check_order(path: Any, sentences: Sequence[Rows], reading: _Reading) -> None:

@@ -39,16 +39,15 @@ def _of_ccks(number: int, item: Object) -> Annotated:
 
 
 def _tags_of_task(source: Source, items: list[Any]) -> list[Any]:
-    """The entity tags of tokens with both tags, in which - is unknown, or the others."""
-    chosen = [[tag if source.task == "pos" else {"-": "?"}.get(ner, ner) or tag for ner, tag in x.tags] for x in items]
-    return [item._replace(tags=tags) for item, tags in zip(items, chosen, strict=True)]
+    """The entity tags of tokens with both tags, or the others."""
+    return [x._replace(tags=[pair[source.task == "pos"] or pair[1] for pair in x.tags]) for x in items]
 
 
 @json_format("training files of spaCy 2", ("ner", "pos"), has("paragraphs", list), finish=_tags_of_task)
 def _of_spacy(number: int, item: Object) -> list[Item]:
     items: list[Item] = []
     for sentence in (sentence for paragraph in item["paragraphs"] for sentence in paragraph["sentences"]):
-        tags: list[Any] = [(x.get("ner"), x.get("tag")) for x in sentence["tokens"]]
+        tags: list[Any] = [({"-": "?"}.get(x.get("ner"), x.get("ner")), x.get("tag")) for x in sentence["tokens"]]
         tokens = [string(x["orth"]) for x in sentence["tokens"]]
         items.append(Tagged(number, tokens, tags))
     return items

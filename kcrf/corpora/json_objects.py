@@ -42,9 +42,8 @@ def refuse_json_lines(path: str | PathLike[str], lines: Sequence[str]) -> None:
     """Raises ValueError if a line of a file that does not begin as JSON is a JSON object: two files were joined."""
     for number, line in enumerate(lines, 1):
         if line.startswith('{"') and _is_json(line):
-            raise ValueError(
-                f"{path}:{number}: needs one format in the whole file. Received: JSON after other lines: {line[:60]!r}"
-            )
+            received = f"JSON after other lines: {line[:60]!r}"
+            raise ValueError(f"{path}:{number}: needs one format in the whole file. Received: {received}")
 
 
 def _is_json(line: str) -> bool:

@@ -119,9 +119,7 @@ def _read_label_studio_table(source: Source, _: object) -> list[Item]:
             item = {name: value for name, value in zip(head, values, strict=True) if name not in _ABOUT}
             items.append(of_json_min(number, item))
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{source.path}:{number}: needs a row of Label Studio's table. Received: {error}"
-            ) from None
+            raise ValueError(f"{source.path}:{number}: needs a row of Label Studio. Received: {error}") from None
     return items
 
 

@@ -35,10 +35,8 @@ def split(
     """
     count = len(sentences)
     if not 0 < fraction < 1 or count < 2:
-        raise ValueError(
-            "`split` needs two sentences or more and 0 < fraction < 1. "
-            f"Received: {count} sentences, fraction={fraction}"
-        )
+        received = f"{count} sentences, fraction={fraction}"
+        raise ValueError(f"`split` needs two sentences or more and 0 < fraction < 1. Received: {received}")
     if stretches is not None and stretches < 1:
         raise ValueError(f"`stretches` must be at least 1. Received: stretches={stretches}")
     size, rng = min(max(1, round(fraction * count)), count - 1), np.random.default_rng(seed)

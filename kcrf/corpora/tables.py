@@ -56,7 +56,9 @@ def _unlabeled(lines: Iterable[str], name: str, count: int, labels: Collection[s
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line.split(separator_of(line))]
         marked = {cell.strip('"') for cell in (cells if "\t" in line else (cells[0], cells[-1]))}
-        is_labeled = len(cells) > 1 and not marked.isdisjoint(labels or filter(_NUMBER.fullmatch, marked))
+        is_labeled = len(cells) > 1 and not marked.isdisjoint(
+            labels or {cell for cell in marked if _NUMBER.fullmatch(cell)}
+        )
         labeled += is_labeled
         if BEGINS_OBJECT.match(line) and line.rstrip().endswith("}"):
             raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")

@@ -50,10 +50,8 @@ def tags_of_one_hot(y_true: TensorLike) -> Any:
 
 def _tensor(y_true: TensorLike) -> Any:
     if hasattr(y_true, "to_tensor"):  # TensorFlow's RaggedTensor
-        raise ValueError(
-            f"Labels must be padded with -1, as by `y.to_tensor(-1)`. Received: a {type(y_true).__name__}, whose "
-            "sentences differ in length"
-        )
+        received = f"a {type(y_true).__name__}, whose sentences differ in length"
+        raise ValueError(f"Labels must be padded with -1, as by `y.to_tensor(-1)`. Received: {received}")
     try:
         tensor = ops.convert_to_tensor(y_true)
         if "string" in str(tensor.dtype):  # TensorFlow has such tensors

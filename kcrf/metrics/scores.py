@@ -225,10 +225,8 @@ def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any]
     """
     confidences, right = np.asarray(confidences, "float64"), np.asarray(right, bool)
     if confidences.ndim != 1 or confidences.shape != right.shape or bins < 1:
-        raise ValueError(
-            "`calibration` needs one confidence per item, and at least one bin. "
-            f"Received: confidences of shape {confidences.shape}, right of shape {right.shape}, bins={bins}"
-        )
+        received = f"confidences of shape {confidences.shape}, right of shape {right.shape}, bins={bins}"
+        raise ValueError(f"`calibration` needs one confidence per item, and at least one bin. Received: {received}")
     outside = ~((confidences >= 0) & (confidences <= 1))
     if outside.any():
         raise ValueError(f"Confidences must be from 0 to 1. Received: {confidences[outside][0]}")

@@ -71,10 +71,9 @@ class Adam(PathAware, Optimizer):
         learning_rate = kwargs.pop("lr", learning_rate)
         if not callable(learning_rate):
             learning_rate = float(learning_rate)
-        names = ("clipnorm", "clipvalue", "global_clipnorm")  # of which Keras ignores those below 0
-        numbers = {name: kwargs[name] for name in names if kwargs.get(name) is not None} | {"epsilon": epsilon}
-        numbers |= {} if callable(learning_rate) else {"learning_rate": learning_rate}
-        check_numbers(numbers)
+        clips = {name: kwargs.get(name) or 0 for name in ("clipnorm", "clipvalue", "global_clipnorm")}
+        rate = 0 if callable(learning_rate) else learning_rate
+        check_numbers({"learning_rate": rate, "epsilon": epsilon, **clips})  # Keras ignores what is below 0
         check_numbers({"beta_1": beta_1, "beta_2": beta_2}, below=1)
         super().__init__(learning_rate, **kwargs)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon

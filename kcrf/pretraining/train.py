@@ -148,9 +148,7 @@ def _make_reader(settings: Any, texts: list[Path]) -> PieceReader:
         return reader
     pipe = next((path for path in texts if not path.is_file()), None)
     if pipe is not None:
-        raise ValueError(
-            f"{pipe}: needs a regular file: a new vocabulary is learned before the text is read again. Received: a pipe"
-        )
+        raise ValueError(f"{pipe}: needs a regular file for a new vocabulary. Received: a pipe")
     vocabulary = learn_vocabulary(_shown(iterate_lines(texts), "vocabulary"), settings.vocab_size, settings.lower_case)
     config = {
         "model_type": "bert",

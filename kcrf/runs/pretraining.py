@@ -78,9 +78,7 @@ class PretrainingSettings:
     width: int = option(256, group="model", range=POSITIVE)
     vocab_size: int = option(8000, group="model", range=AT_LEAST_100)
     positions: int | None = option(None, group="model", range=LENGTH, none="--length")
-    lower_case: bool | None = option(
-        {"scratch": True, "bert": None}, group="model", none="as in the folder of the BERT"
-    )
+    lower_case: bool | None = option({"scratch": True, "bert": None}, group="model", none="as in the folder of BERT")
     mask: str = option("tokens", group="masks", choices=MASKS)
     rate: float = option(0.15, group="masks", range=PROBABILITY)
     static: bool = option(False, group="masks")

@@ -90,9 +90,7 @@ class ServedModel:
     def compute(self, texts: list[Any], options: Options) -> list[dict[str, Any]]:
         """The answer for each text."""
         if not self.is_usable():
-            raise LoadedBeforeFork(
-                f"The model {self.name} was loaded before the process forked. Fork first, then load it"
-            )
+            raise LoadedBeforeFork(f"The model {self.name} was loaded before the process forked. Fork, then load it")
         self.load()
         return _answers(self._tagger, texts, options)
 

@@ -364,16 +364,12 @@ def _check_ranges(sentences: Sequence[Sequence[int]], scheme: TagScheme, lengths
         raise ValueError(f"Needs one length per sentence. Received: {len(sentences)} sentences, {len(lengths)} lengths")
     for number, tags in enumerate(sentences):
         if lengths is not None and len(tags) != lengths[number]:
-            raise ValueError(
-                f"Needs one tag per character. Received: sentence {number} with {lengths[number]} characters, "
-                f"{len(tags)} tags"
-            )
+            received = f"sentence {number} with {lengths[number]} characters, {len(tags)} tags"
+            raise ValueError(f"Needs one tag per character. Received: {received}")
         for position, tag in enumerate(tags):
             if tag >= len(scheme):
-                raise ValueError(
-                    f"Tags must be below {len(scheme)}, the number of labels. Received: tag {tag} in sentence {number} "
-                    f"at position {position}"
-                )
+                received = f"tag {tag} in sentence {number} at position {position}"
+                raise ValueError(f"Tags must be below {len(scheme)}, the number of labels. Received: {received}")
 
 
 def violation_in_words(previous: str | None, label: str | None) -> str:

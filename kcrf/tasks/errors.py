@@ -67,10 +67,8 @@ def check_same_texts(kind: str, gold: Sequence[Any], predicted: Sequence[Any]) -
                 f"{_shortened(predicted_text)!r}, in the gold {_shortened(gold_text)!r}"
             )
     if len(gold) != len(predicted):
-        raise MismatchError(
-            f"gold and prediction must have the same {kind}s. Received: {len(predicted)} {kind}s, in the gold "
-            f"{len(gold)}"
-        )
+        received = f"{len(predicted)} {kind}s, in the gold {len(gold)}"
+        raise MismatchError(f"gold and prediction must have the same {kind}s. Received: {received}")
 
 
 def _shortened(text: Any) -> str:

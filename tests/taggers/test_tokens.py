@@ -137,7 +137,7 @@ def test_the_command_line_tags_scores_and_reports(run, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--input", "text"], "a run of --task pos needs --input tokens or conll. Received: --input text"),
-        (["--k-best", "2"], "--k-best needs a run of --task ner. Received: one of --task pos"),
+        (["--k-best", "2"], "--k-best needs a run of --task ner. Received: --task pos"),
     ],
 )
 def test_options_of_other_tasks_are_refused(run, tmp_path, capsys, arguments, message):
