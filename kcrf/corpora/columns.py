@@ -236,7 +236,8 @@ def check_not_segmented(path: object, rows: Sequence[Sequence[str]]) -> None:
     """Refuses sentences of words: lines of many lengths in which no word is a tag of entities; or a tag after each."""
     are_pairs = all(len(cells) > 3 and len(cells) % 2 == 0 and _are_of_entities(cells[1::2]) for cells in rows)
     if are_pairs and not all(_are_of_entities(cells[2::2]) for cells in rows):
-        raise ValueError(f"{path}: needs one token and its tag a line. Received: several, {' '.join(rows[0])[:40]!r}")
+        received = f"several, {' '.join(rows[0])[:40]!r}"
+        raise ValueError(f"{path}: needs one token and its tag on a line. Received: {received}")
     most_common = max(Counter(map(len, rows)).values(), default=0)
     if most_common > len(rows) / 2 and len(rows) > 1 or max(map(len, rows), default=0) < 3:
         return
