@@ -1,5 +1,6 @@
 """Embeddings of tokens and positions, in the layers of bert4keras."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ class EncoderRecord:
     config: dict
     names: dict | None = None
     report: object = None
-    vocab_path: Path | None = None
+    tokenizer: Sequence[Path] = ()  # its files
 
 
 @register

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from os import PathLike
-from pathlib import Path
 from typing import Any, cast
 
 from kcrf import layers
@@ -28,7 +27,7 @@ from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, complete_sources, encoder_record, variables_by_path
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
-from kcrf.tokenizers.vocabularies import padding_id
+from kcrf.tokenizers.vocabularies import padding_id, tokenizer_files
 
 _SIZES = (
     *("attention_head_size", "attention_key_size", "embedding_size", "hidden_size", "intermediate_size"),
@@ -112,7 +111,7 @@ def build_transformer_model(
     config_path, checkpoint_path = complete_sources(config_path, checkpoint_path)
     settings = _settings(config_path, model, options)
     transformer = Transformer(**settings, remat=remat)
-    transformer.remember_vocab(config_path)
+    transformer.remember_tokenizer(config_path)
     if checkpoint_path is not None:
         skips = {"skip_top_layers": skip_top_layers, "skip_pooler": skip_pooler, "skip": skip}
         skips["ignore_invalid_weights"] = ignore_invalid_weights
@@ -192,14 +191,11 @@ class Transformer:
         """Writes the weights in Google's TensorFlow format. Needs TensorFlow."""
         save_weights_as_checkpoint(self.model, filename, prefix=self.config["prefix"])
 
-    def remember_vocab(self, config_path: str | PathLike[str] | dict[str, Any] | None) -> None:
-        """Remembers the vocabulary next to a configuration for `save_pretrained`, unless tokens are cut or added."""
+    def remember_tokenizer(self, config_path: str | PathLike[str] | dict[str, Any] | None) -> None:
+        """Remembers the tokenizer next to a configuration for `save_pretrained`, unless tokens are cut or added."""
         if not isinstance(config_path, (str, os.PathLike)) or self.keep_tokens or self.compound_tokens:
             return
-        path = Path(config_path)
-        vocab = (path if path.is_dir() else path.parent) / "vocab.txt"
-        if vocab.is_file():
-            encoder_record(self.model, self.config["prefix"]).vocab_path = vocab
+        encoder_record(self.model, self.config["prefix"]).tokenizer = tokenizer_files(config_path)
 
     def apply(self, layer: Any, inputs: TensorLike, name: str, **arguments: Any) -> Tensor:
         """Calls the layer of this name. If there is none yet, `layer(name=..., **arguments)` makes it."""

@@ -17,17 +17,17 @@ from kcrf.checkpoints.configs import huggingface_config
 from kcrf.files import write_aside
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.names import EMBEDDING_MAPPING, TRANSPOSED
-from kcrf.tokenizers.vocabularies import vocab_text
+from kcrf.tokenizers.vocabularies import VOCAB, vocab_text
 
 
 def save_pretrained(model: Any, folder: str | PathLike[str], vocab: Any = None, prefix: str = "") -> None:
-    """Writes an encoder as Hugging Face `transformers` loads it: `model.safetensors`, `config.json`, `vocab.txt`.
+    """Writes an encoder as Hugging Face `transformers` loads it: `model.safetensors`, `config.json`, its tokenizer.
 
     Args:
         model: Any model with one of our encoders in it.
         folder: Made if it does not exist. Files of these names in it are replaced.
-        vocab: The vocabulary: a path, a dict from tokens to ids, or a list of tokens. Defaults to the `vocab.txt`
-            next to the configuration file that the encoder was built from; if there was none, none is written.
+        vocab: The vocabulary, for `vocab.txt`: a path, a dict from tokens to ids, or a list of tokens. Defaults to the
+            files of the tokenizer next to the configuration that the encoder was built from, if there were any.
         prefix: The prefix of the encoder's layer names. Defaults to "".
     """
     record, folder = encoder_record(model, prefix), Path(folder)
@@ -41,15 +41,19 @@ def save_pretrained(model: Any, folder: str | PathLike[str], vocab: Any = None, 
     arrays = checkpoints.huggingface_names(arrays, config["model"])
     checkpoints.write_safetensors(folder / "model.safetensors", arrays)
     _write_text(folder / "config.json", json.dumps(huggingface_config(config), indent=2) + "\n")
-    _write_vocab(folder / "vocab.txt", record.vocab_path if vocab is None else vocab)
+    if vocab is None:
+        for path in record.tokenizer:
+            _copy(path, folder / path.name)
+    elif isinstance(vocab, (str, os.PathLike)):
+        _copy(vocab, folder / VOCAB)
+    else:
+        tokens = vocab_text(vocab) if isinstance(vocab, Mapping) else "".join(f"{token}\n" for token in vocab)
+        _write_text(folder / VOCAB, tokens)
 
 
-def _write_vocab(path: Any, vocab: Any) -> None:
-    if isinstance(vocab, (str, os.PathLike)):
-        with suppress(shutil.SameFileError):  # saved into the folder that it was loaded from
-            shutil.copyfile(vocab, path)
-    elif vocab is not None:
-        _write_text(path, vocab_text(vocab) if isinstance(vocab, Mapping) else "".join(f"{token}\n" for token in vocab))
+def _copy(path: Any, other: Path) -> None:
+    with suppress(shutil.SameFileError):  # saved into the folder that it was loaded from
+        shutil.copyfile(path, other)
 
 
 def save_weights_as_checkpoint(model: Any, filename: str | PathLike[str], prefix: str = "") -> None:

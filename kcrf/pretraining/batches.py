@@ -8,7 +8,8 @@ import numpy as np
 from kcrf.backend import keras, ops
 from kcrf.layers.embeddings import SinusoidalPositions
 from kcrf.pretraining.masking import choose_positions, hide
-from kcrf.pretraining.windows import SPECIAL_TOKENS, Windows
+from kcrf.pretraining.windows import Windows
+from kcrf.readers.pieces import EncoderReader
 from kcrf.runs.pretraining import PretrainingSettings
 
 POSITIONS = "Predicted-Position"
@@ -45,18 +46,16 @@ class MaskedBatches(keras.utils.PyDataset):
         windows: Windows,
         numbers: np.ndarray,
         settings: PretrainingSettings,
-        vocabulary: dict[str, int],
+        reader: EncoderReader,
         steps: int | None = None,
-        segments: bool = True,
     ) -> None:
         super().__init__()
         self._windows, self._numbers, self._settings = windows, numbers, settings
-        self._is_held_out, self._segments = steps is None, segments
+        self._is_held_out, self._segments = steps is None, reader.has_segments
         self._steps = math.ceil(len(numbers) / settings.batch_size) if steps is None else steps
-        self._mask_id = vocabulary["[MASK]"]
-        special = [vocabulary[token] for token in SPECIAL_TOKENS]
-        self._is_ordinary = np.ones(max(vocabulary.values()) + 1, bool)
-        self._is_ordinary[special] = False
+        self._mask_id = reader.ids["mask"]
+        self._is_ordinary = np.ones(reader.size, bool)
+        self._is_ordinary[list(reader.ids.values())] = False
         self._ordinary = np.flatnonzero(self._is_ordinary)
         self._count = max(1, round(settings.rate * (settings.length - 1)))
         self._round, self._order = 0, {}

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from kcrf.files import read_json
-from kcrf.readers.pieces import SPLITTING, PieceReader
+from kcrf.readers.pieces import SPLITTING, EncoderReader, PieceReader, SubwordReader
 from kcrf.runs import RunWriter
 from kcrf.runs.lock import LOCK
 from kcrf.runs.names import STATE
-from kcrf.tokenizers.vocabularies import load_vocab, vocab_text
+from kcrf.tokenizers.subwords import SubwordTokenizer
+from kcrf.tokenizers.vocabularies import SETTINGS, VOCAB, WHOLE, load_vocab, vocab_text
 
 WORK = "pretraining"
 ABOUT, TOKENS = "about.json", "tokens.bin"
 WEIGHTS = "model.safetensors"
-VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer_config.json"
+TOKENIZER = (VOCAB, WHOLE, SETTINGS)
 
 
 class PretrainingFolder:
@@ -26,7 +27,6 @@ class PretrainingFolder:
         self.path = Path(path)
         self.work = RunWriter(self.path / WORK)  # the log, the state of training, and the tokens of the text
         self.tokens = self.work.file(TOKENS)
-        self.vocabulary = self.path / VOCABULARY
 
     def check_is_free(self) -> None:
         """Raises FileExistsError if the folder has files, unless a process was killed there before training began."""
@@ -35,7 +35,7 @@ class PretrainingFolder:
         names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
         begun = {LOCK, WORK}
         if WORK in names:
-            begun |= {prefix + name for name in (VOCABULARY, TOKENIZER) for prefix in ("", "new.")}
+            begun |= {prefix + name for name in TOKENIZER for prefix in ("", "new.")}
         if names - begun or self.has_begun():
             raise FileExistsError(
                 f"{self.path}: needs a new or an empty folder, or --resume to resume an interrupted pretraining. "
@@ -62,18 +62,24 @@ class PretrainingFolder:
         """Writes the settings of the pretraining, the configuration of the model, and whether it is complete."""
         self.work.save_json(ABOUT, about)
 
-    def read_tokenizer(self, config: dict[str, Any]) -> PieceReader:
-        """The `PieceReader` with the vocabulary and the settings that `save_tokenizer` wrote."""
-        settings = read_json(self.path / TOKENIZER)
+    def read_tokenizer(self, config: dict[str, Any]) -> EncoderReader:
+        """The reader with the tokenizer that `save_tokenizer` wrote."""
+        if (self.path / WHOLE).is_file():
+            return SubwordReader(config, SubwordTokenizer.of_folder(self.path))
+        settings = read_json(self.path / SETTINGS)
         splitting = {name: settings[name] for name in SPLITTING if name in settings}
-        return PieceReader(config, load_vocab(self.vocabulary), settings["do_lower_case"], **splitting)
+        return PieceReader(config, load_vocab(self.path / VOCAB), settings["do_lower_case"], **splitting)
 
-    def save_tokenizer(self, reader: PieceReader) -> None:
-        """Writes the vocabulary and the settings of the tokenizer where `transformers` and `PieceReader` read them."""
+    def save_tokenizer(self, reader: EncoderReader) -> None:
+        """Writes the tokenizer where `transformers` and the readers of encoders read it."""
         folder = RunWriter(self.path)
-        folder.save_text(VOCABULARY, vocab_text(reader.vocabulary))
-        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case, **reader.splitting}
-        folder.save_json(TOKENIZER, settings)
+        if isinstance(reader, SubwordReader):
+            folder.save_text(WHOLE, reader.tokenizer.definition)
+            settings: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", **reader.tokenizer.entries()}
+        elif isinstance(reader, PieceReader):
+            folder.save_text(VOCAB, vocab_text(reader.vocabulary))
+            settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case, **reader.splitting}
+        folder.save_json(SETTINGS, settings)
 
     def clear(self) -> None:
         """Removes the files that only an interrupted run needs, and incomplete files of killed processes."""
@@ -86,7 +92,7 @@ class PretrainingFolder:
     def remove(self) -> None:
         """Removes the files of a run that failed before it saved weights, so that the run can start again."""
         self.clear()
-        for path in (self.work.file(ABOUT), self.vocabulary, self.path / TOKENIZER):
+        for path in (self.work.file(ABOUT), *(self.path / name for name in TOKENIZER)):
             path.unlink(missing_ok=True)
         with suppress(OSError):  # it has other files
             self.work.path.rmdir()

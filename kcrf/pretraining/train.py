@@ -24,6 +24,7 @@ from kcrf.pretraining.folder import PretrainingFolder
 from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, learn_vocabulary, word_splitter, write_tokens
 from kcrf.progress_bars import bar, print_note
 from kcrf.readers import PieceReader
+from kcrf.readers.pieces import EncoderReader
 from kcrf.runs import RunWriter
 from kcrf.runs.lock import locked
 from kcrf.runs.pretraining import PretrainingSettings
@@ -122,11 +123,11 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
         return _run(folder, settings, reader, progress)
 
 
-def _prepare(folder: PretrainingFolder, settings: Any, texts: list[Path]) -> PieceReader:
+def _prepare(folder: PretrainingFolder, settings: Any, texts: list[Path]) -> EncoderReader:
     """Writes the tokens, the vocabulary and the settings into the folder, for `_run`. Returns the reader."""
     reader = _make_reader(settings, texts)
     lines, split_words = _shown(iterate_lines(texts), "lines"), None if settings.mask == "tokens" else word_splitter()
-    count = write_tokens(folder.tokens, lines, reader.make_tokenizer(), split_words)
+    count = write_tokens(folder.tokens, lines, reader, split_words)
     if count < 2 * settings.length:
         raise ValueError(f"Pretraining needs a text of at least {2 * settings.length} tokens. Received: {count}")
     folder.save_tokenizer(reader)
@@ -140,7 +141,7 @@ def _shown(lines: Iterable[str], title: str) -> Iterator[str]:
         yield from shown.track(lines, description=title)
 
 
-def _make_reader(settings: Any, texts: list[Path]) -> PieceReader:
+def _make_reader(settings: Any, texts: list[Path]) -> EncoderReader:
     """The reader of the BERT, or a new reader with a vocabulary learned from the text."""
     if settings.bert is not None:
         reader = reader_of(settings.bert, lower_case=settings.lower_case)
@@ -167,36 +168,33 @@ def _make_reader(settings: Any, texts: list[Path]) -> PieceReader:
     return PieceReader(config, {token: number for number, token in enumerate(vocabulary)}, settings.lower_case)
 
 
-def _check_bert(settings: Any, reader: PieceReader) -> None:
+def _check_bert(settings: Any, reader: EncoderReader) -> None:
     """Raises ValueError if a BERT cannot predict masked tokens, or cannot read windows of this length."""
     if "transformers" in reader.config:
         kind = reader.config["model_type"]
         raise ValueError(f"{settings.bert}: needs an encoder with layers in kcrf to pretrain. Received: {kind!r}")
-    if not isinstance(reader, PieceReader):
-        raise ValueError(f"{settings.bert}: needs a BERT with WordPiece (vocab.txt). Received: Unigram or BPE")
     if reader.config.get("model_type") == "electra":
         raise ValueError(f"{settings.bert}: needs a model that predicts hidden tokens. Received: an ELECTRA")
-    if "[MASK]" not in reader.vocabulary:
-        raise ValueError(f"{settings.bert}: needs [MASK] in its vocabulary. Received: {len(reader.vocabulary)} others")
-    positions = reader.config.get("max_position_embeddings", settings.length)
-    if settings.length > positions:
-        raise SettingError("length", f"must be at most {positions}, the positions of {settings.bert}", settings.length)
+    if "mask" not in reader.ids:
+        raise ValueError(f"{settings.bert}: needs a mask token, as [MASK]. Received: {reader.size} others")
+    if settings.length > reader.positions:
+        needed = f"must be at most {reader.positions}, the positions of {settings.bert}"
+        raise SettingError("length", needed, settings.length)
 
 
 def _run(
-    folder: PretrainingFolder, settings: Any, reader: PieceReader, progress: Any, any_steps: bool = True
+    folder: PretrainingFolder, settings: Any, reader: EncoderReader, progress: Any, any_steps: bool = True
 ) -> list[dict[str, Any]]:
     """Trains to the end. Returns the log. Without `any_steps`, many epochs over a short text are refused."""
     set_random_seed(settings.seed)
-    vocabulary = reader.vocabulary
-    windows = Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"])
+    windows = Windows(folder.tokens, settings.length, reader.ids["start"], reader.ids["pad"])
     train, valid = _split(len(windows))
-    every, segments = min(settings.every, settings.steps), reader.config.get("type_vocab_size", 2) > 1
+    every = min(settings.every, settings.steps)
     rounds = math.ceil(settings.steps / every)
-    batches = MaskedBatches(windows, train, settings, vocabulary, every * settings.accumulate, segments)
-    held_out = MaskedBatches(windows, valid, settings, vocabulary, segments=segments)
+    batches = MaskedBatches(windows, train, settings, reader, every * settings.accumulate)
+    held_out = MaskedBatches(windows, valid, settings, reader)
     if not any(held_out[step][-1].any() for step in range(len(held_out))):
-        raise ValueError("Pretraining needs known tokens. Received: a text whose tokens are nearly all [UNK]")
+        raise ValueError("Pretraining needs known tokens. Received: a text whose tokens are nearly all unknown")
     resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
     epochs = rounds * len(batches) * settings.batch_size / len(train)
     if not any_steps:
@@ -239,7 +237,7 @@ def _split(count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.setdiff1d(np.arange(count), held_out), held_out
 
 
-def _build(settings: Any, reader: PieceReader, bert: Any) -> Any:
+def _build(settings: Any, reader: EncoderReader, bert: Any) -> Any:
     """The `Transformer` with its head. If a BERT's checkpoint lacks them, the head is new and the pooler is omitted."""
     model = reader.config.get("model_type", "bert")
     if bert is None:

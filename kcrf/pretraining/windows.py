@@ -12,8 +12,8 @@ import numpy as np
 from kcrf.corpora.lines import decode_lines, refuse_records
 from kcrf.extras import needs_extra
 from kcrf.files import write_aside
+from kcrf.readers.pieces import EncoderReader
 from kcrf.tokenizers.characters import is_cjk_character
-from kcrf.tokenizers.vocabularies import continues_word
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _LINES_AT_A_TIME = 2000
@@ -42,38 +42,37 @@ def check_texts(paths: Iterable[Path]) -> None:
             raise FileNotFoundError(f"{path}: no such file")
 
 
-def write_tokens(path: Path, lines: Iterable[str], tokenizer: Any, split_words: Any = None) -> int:
-    """Writes the tokens of lines to a file, with `[SEP]` after each line.
+def write_tokens(path: Path, lines: Iterable[str], reader: EncoderReader, split_words: Any = None) -> int:
+    """Writes the tokens of lines to a file, with the end token after each line.
 
     A token is an int32: its id, or `-1 - id` if it continues the word of the token before it.
     """
-    continues, count, source = continues_word(tokenizer.vocabulary), 0, iter(lines)
+    count, source = 0, iter(lines)
 
     def write(aside: Path) -> None:
         nonlocal count
         with open(aside, "wb") as file:
             while batch := list(islice(source, _LINES_AT_A_TIME)):
-                for line, encoding in zip(batch, tokenizer.encode_batch(batch), strict=True):
-                    ids = np.array(encoding.token_ids, np.int32)
-                    inner = continues[ids]
-                    if split_words is not None:
-                        inner |= _inside_words(line, split_words, encoding.offsets)
-                    inner[-1] = False  # [SEP]
-                    np.where(inner, -1 - ids, ids).tofile(file)
+                for line, (pieces, _, units, first) in zip(batch, reader.whole_pieces(batch), strict=True):
+                    ids = np.array([*pieces, reader.ids["end"]], np.int32)
+                    begins = np.zeros(len(ids), bool)
+                    begins[-1] = True
+                    begins[first] = True if split_words is None else _begin_words(line, split_words, units[:, 0])
+                    np.where(begins, ids, -1 - ids).tofile(file)
                     count += len(ids)
 
     write_aside(path, write)
     return count
 
 
-def _inside_words(line: str, split_words: Any, offsets: np.ndarray) -> np.ndarray:
-    """Whether each token begins inside a word."""
+def _begin_words(line: str, split_words: Any, places: np.ndarray) -> np.ndarray:
+    """Whether a word begins at each of some places in a line."""
     words = split_words(line)
     if words is None:
-        return np.zeros(len(offsets), bool)
+        return np.ones(len(places), bool)
     starts = np.zeros(len(line) + 1, bool)
     starts[np.cumsum([0, *map(len, words)])] = True
-    return ~starts[offsets[:, 0]]
+    return starts[places]
 
 
 class Window(NamedTuple):

@@ -1,6 +1,6 @@
 """Reads texts as the pieces of an encoder's tokenizer."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,7 @@ from kcrf.tokenizers.vocabularies import WHOLE
 
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without case
 SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # of most BERTs
+_ROLES = {"start": "[CLS]", "end": "[SEP]", "pad": "[PAD]", "unk": "[UNK]", "mask": "[MASK]"}
 _OVERLAP = 16  # the maximum number of pieces that two windows share
 
 
@@ -35,12 +36,14 @@ class SpecialIds(NamedTuple):
 
 class EncoderReader(Reader):
     """Reads texts for an encoder, as pieces between a start and an end token. Units, the words of BERT's tokenizer or
-    given tokens, are tagged at their first piece. Other pieces have no tags."""
+    given tokens, are tagged at their first piece. Other pieces have no tags. `ids` has the ids of special tokens by
+    role, `size` is the largest id plus 1."""
 
     def __init__(
         self,
         config: dict[str, Any],
         special: SpecialIds,
+        ids: Mapping[str, int],
         size: int,
         word_case: bool,
         vectors: WordVectors | None,
@@ -53,13 +56,14 @@ class EncoderReader(Reader):
             )
         self.config = {**config, "masked_token_id": special.padding}
         self.word_case, self.vectors, self.by_tokens = word_case, vectors, by_tokens
-        self._special = special
-        self._has_segments = config.get("type_vocab_size", 2) > 1
+        self._special, self.ids, self.size = special, ids, size
+        self.has_segments = config.get("type_vocab_size", 2) > 1
         positions = config.get("max_position_embeddings", BUCKETS[-1])
         if config.get("model_type") == "xlm-roberta":  # its first position is the one after the padding token
             positions -= config["pad_token_id"] + 1
         if positions < BUCKETS[0]:
             raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
+        self.positions = positions
         self._limit = max(length for length in BUCKETS if length <= positions) - 2
         self.longest = max(length for length in (*BUCKETS, *LONG_BUCKETS) if length <= positions)
 
@@ -67,7 +71,7 @@ class EncoderReader(Reader):
         """The pieces of each text. Its units are its tokens, or without any its words."""
         raise NotImplementedError
 
-    def _whole_pieces(self, texts: Sequence[str]) -> list[UnitPieces]:
+    def whole_pieces(self, texts: Sequence[str]) -> list[UnitPieces]:
         """The pieces of each text as the tokenizer splits it; a piece may belong to two words."""
         return self._pieces(texts, [()] * len(texts))
 
@@ -80,7 +84,7 @@ class EncoderReader(Reader):
 
     def read_texts(self, texts: Texts, max_length: int, whole: bool = False) -> list[Reading]:
         """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`."""
-        first, second = (self._whole_pieces([pair[i] or "" for pair in texts]) for i in (0, 1))
+        first, second = (self.whole_pieces([pair[i] or "" for pair in texts]) for i in (0, 1))
         room = min(max_length, self.longest) - 2
         readings = []
         for (text, text_b), a, b in zip(texts, first, second, strict=True):
@@ -109,7 +113,7 @@ class EncoderReader(Reader):
     def _whole_inputs(self, first: list[int], second: list[int], vectors: np.ndarray, vectors_b: np.ndarray) -> Inputs:
         """The inputs of the ids of both segments, and the word vectors of their texts."""
         inputs: dict[str, Any] = {"Input-Token": TokenRow.of([*first, *second], self._special.padding)}
-        if self._has_segments:
+        if self.has_segments:
             inputs["Input-Segment"] = [0] * len(first) + [self._special.segment] * len(second)
         if self.vectors is not None:
             inputs["vectors"] = np.zeros((len(first) + len(second), self.vectors.places), "int32")
@@ -141,7 +145,7 @@ class EncoderReader(Reader):
         length, (start, _, end, padding, _) = len(ids) + 2, self._special
         row = TokenRow.of([start, *ids, end], padding)
         inputs: dict[str, Any] = {"Input-Token": row, "tagged": _row(length, positions, 1)}
-        if self._has_segments:
+        if self.has_segments:
             inputs["Input-Segment"] = [0] * length
         if self.word_case:
             inputs["case"] = _row(length, positions, cases)
@@ -174,15 +178,12 @@ class PieceReader(EncoderReader):
         if absent:
             raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
         special = SpecialIds(vocabulary["[CLS]"], [vocabulary["[SEP]"]], vocabulary["[SEP]"], vocabulary["[PAD]"])
-        super().__init__(config, special, max(vocabulary.values()) + 1, word_case, vectors, by_tokens)
+        ids = {role: vocabulary[token] for role, token in _ROLES.items() if token in vocabulary}
+        super().__init__(config, special, ids, max(vocabulary.values()) + 1, word_case, vectors, by_tokens)
         self.vocabulary, self.lower_case = vocabulary, lower_case
         self.splitting: dict[str, Any] = dict(zip(SPLITTING, (strip_accents, tokenize_chinese_chars), strict=True))
-        self._tokenizer = self.make_tokenizer(token_end=None)
+        self._tokenizer = Tokenizer(vocabulary, lower_case, token_start=None, token_end=None, **self.splitting)
         self._continues = vocabularies.continues_word(vocabulary)
-
-    def make_tokenizer(self, token_end: str | None = "[SEP]") -> Tokenizer:
-        """The `Tokenizer` of the BERT, which adds no [CLS]."""
-        return Tokenizer(self.vocabulary, self.lower_case, token_start=None, token_end=token_end, **self.splitting)
 
     def _pieces(self, texts: Sequence[str], tokens: Sequence[Any]) -> list[UnitPieces]:
         found = []
@@ -267,7 +268,7 @@ class SubwordReader(EncoderReader):
         ids = tokenizer.ids
         segment = tokenizer.encode("a", "a")[1][-1]
         special = SpecialIds(ids["start"], tokenizer.separators() or [ids["end"]], ids["end"], ids["pad"], segment)
-        super().__init__(config, special, tokenizer.vocab_size, word_case, vectors, by_tokens)
+        super().__init__(config, special, ids, tokenizer.vocab_size, word_case, vectors, by_tokens)
         self.tokenizer = tokenizer
 
     def _pieces(self, texts: Sequence[str], tokens: Sequence[Any]) -> list[UnitPieces]:
@@ -275,7 +276,7 @@ class SubwordReader(EncoderReader):
         units = [np.array(given, int) if len(given) else split(text) for text, given in zip(texts, tokens)]
         return self.tokenizer.encode_units(texts, units)
 
-    def _whole_pieces(self, texts: Sequence[str]) -> list[UnitPieces]:
+    def whole_pieces(self, texts: Sequence[str]) -> list[UnitPieces]:
         found = []
         for text, encoded in zip(texts, self.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
             ends, words = encoded.offsets[:, 1], self.tokenizer.units_of(text)

@@ -12,7 +12,7 @@ import numpy as np
 from kcrf.extras import needs_extra
 from kcrf.files import read_json
 from kcrf.tokenizers.characters import CJK_PUNCTUATION, words_of
-from kcrf.tokenizers.vocabularies import PADDING, SETTINGS, SPECIAL_MAP, WHOLE, text_of
+from kcrf.tokenizers.vocabularies import ADDED, PADDING, SETTINGS, SPECIAL_MAP, WHOLE, text_of
 
 
 class Encoding(NamedTuple):
@@ -154,7 +154,7 @@ class SubwordTokenizer:
     def of_folder(cls, folder: str | PathLike[str]) -> "SubwordTokenizer":
         """Reads `tokenizer.json`, and what the other files in the folder say of special and added tokens."""
         folder = Path(folder)
-        names = (SPECIAL_MAP, SETTINGS, "added_tokens.json", "config.json")
+        names = (SPECIAL_MAP, SETTINGS, ADDED, "config.json")
         files = [read_json(folder / name) if (folder / name).is_file() else {} for name in names]
         named = {entry: token for file in files[:2] for entry, token in file.items() if token}
         entries = [(role, entry) for role, (names, _) in _ROLES.items() for entry in reversed(names)]
@@ -179,6 +179,11 @@ class SubwordTokenizer:
     def vocabulary(self) -> dict[str, int]:
         """The ids of all tokens, a dict by token."""
         return self._tokenizer.get_vocab()
+
+    def entries(self) -> dict[str, str]:
+        """The special tokens as tokenizer_config.json names them."""
+        roles = [(names, self.special[role]) for role, (names, _) in _ROLES.items() if role in self.special]
+        return {name: token for names, token in roles for name in names}
 
     @property
     def vocab_size(self) -> int:

@@ -78,7 +78,7 @@ def stem(token):
 
 
 VOCAB, WHOLE, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
-SPECIAL_MAP = "special_tokens_map.json"
+SPECIAL_MAP, ADDED = "special_tokens_map.json", "added_tokens.json"
 SPECIAL = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
 PADDING = ("[PAD]", "<pad>")  # its usual names
 # Settings that change tokens, with the only value that is supported. Not here: what only limits lengths or pads.
@@ -102,6 +102,12 @@ class TokenizerSettings(NamedTuple):
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
     tokenize_chinese_chars: bool | None = None
+
+
+def tokenizer_files(path: str | PathLike[str]) -> list[Path]:
+    """Those files of a tokenizer that exist in a folder, or beside a configuration."""
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    return [folder / name for name in (VOCAB, WHOLE, SETTINGS, SPECIAL_MAP, ADDED) if (folder / name).is_file()]
 
 
 def padding_id(path: str | PathLike[str], default: int) -> int:

@@ -14,6 +14,7 @@ from kcrf.models import (
     save_pretrained,
     save_weights_as_checkpoint,
 )
+from kcrf.readers.pieces import encoder_reader
 
 
 @pytest.mark.parametrize("model", few("bert", "albert", "electra", "nezha", rest="slow"))
@@ -84,6 +85,21 @@ def test_the_vocabulary_beside_the_configuration_is_saved_too(tmp_path, shared_d
     model = build_transformer_model(folder / "bert_config.json", folder / "bert_model.ckpt")
     save_pretrained(model, tmp_path)
     assert (tmp_path / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
+
+
+@pytest.mark.once
+def test_the_tokenizer_is_saved_with_its_settings(bert, tmp_path):
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    config = {"model_type": "bert", "type_vocab_size": 2, "max_position_embeddings": 32, **SIZES}
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "strip_accents": False}
+    for name, content in {"config.json": config, "tokenizer_config.json": settings}.items():
+        (source / name).write_text(json.dumps(content))
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "kim", "café"]
+    (source / "vocab.txt").write_text("\n".join(tokens), encoding="utf-8")
+    save_pretrained(build_transformer_model(source / "config.json", bert[0]), out)
+    for folder in (source, out):
+        assert encoder_reader(folder).whole_pieces(["Kim Café"])[0].ids == [5, 6]
 
 
 @pytest.mark.once

@@ -21,6 +21,7 @@ from kcrf.models import build_transformer_model
 from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
 from kcrf.pretraining.batches import POSITIONS, MaskedBatches, masked_language_model
 from kcrf.pretraining.windows import Window
+from kcrf.readers import PieceReader
 from kcrf.runs import Settings
 from kcrf.tokenizers import load_vocab
 from kcrf.training import train_segmenter
@@ -90,13 +91,14 @@ class Rows:
 
 
 VOCABULARY = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, **{str(n): n for n in range(5, 300)}}
+READER = PieceReader({}, VOCABULARY, True)
 
 
 @pytest.mark.once
 def test_batches_have_every_window_once_in_a_pass_and_new_masks_in_the_next():
     settings = replace(TINY, length=20, mask="tokens", batch_size=3)
     numbers = np.array([0, 2, 3, 5, 7, 9])
-    batches = MaskedBatches(Rows(), numbers, settings, VOCABULARY, steps=4)  # two passes a round
+    batches = MaskedBatches(Rows(), numbers, settings, READER, steps=4)  # two passes a round
     seen = [(batch[0]["Input-Token"], batch[0][POSITIONS], *batch[1:]) for batch in (batches[i] for i in range(4))]
     masks = {}
     for part, (shown, positions, targets, weights) in enumerate(seen):
@@ -120,10 +122,10 @@ def test_batches_have_every_window_once_in_a_pass_and_new_masks_in_the_next():
 @pytest.mark.once
 def test_static_and_held_out_masks_stay():
     settings = replace(TINY, length=20, mask="tokens", batch_size=4)
-    static = MaskedBatches(Rows(), np.array([3]), replace(settings, static=True), VOCABULARY, steps=1)
-    dynamic = MaskedBatches(Rows(), np.array([3]), settings, VOCABULARY, steps=1)
+    static = MaskedBatches(Rows(), np.array([3]), replace(settings, static=True), READER, steps=1)
+    dynamic = MaskedBatches(Rows(), np.array([3]), settings, READER, steps=1)
     assert len(np.unique(static[0][1], axis=0)) == 1 < len(np.unique(dynamic[0][1], axis=0))
-    held_out = MaskedBatches(Rows(), np.arange(6), settings, VOCABULARY)
+    held_out = MaskedBatches(Rows(), np.arange(6), settings, READER)
     before = [held_out[i][1].tolist() for i in range(len(held_out))]
     held_out.draw(3)
     assert [len(rows) for rows in before] == [4, 2]
@@ -381,7 +383,7 @@ def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, caps
     further = ("--bert", str(whole[0]), "--out", str(out), "--text")
     cases = {
         (*further, str(text), "--length", "32"): "length must be at most 16, the positions of",
-        (*further, str(tmp_path / "greek.txt"), "--length", "16"): "a text whose tokens are nearly all [UNK]",
+        (*further, str(tmp_path / "greek.txt"), "--length", "16"): "a text whose tokens are nearly all unknown",
         ("--out", str(out)): "needs --text, or --resume FOLDER",
         ("--text", str(text), str(tmp_path / "none"), "--out", str(out)): "none: no such file",
         ("--text", str(tmp_path / "short.txt"), "--out", str(out)): "needs a text of at least 256 tokens. Received: 3",
@@ -449,7 +451,7 @@ def test_a_bert_that_cannot_learn_hidden_tokens_and_a_folder_with_a_vocabulary_a
         pretrain(replace(TINY, bert=str(bert), **SCRATCH), [text], tmp_path / "out")
     (bert / "config.json").write_bytes((whole[0] / "config.json").read_bytes())
     (bert / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n今\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"needs \[MASK\] in its vocabulary"):
+    with pytest.raises(ValueError, match=r"needs a mask token, as \[MASK\]"):
         pretrain(replace(TINY, bert=str(bert), **SCRATCH), [text], tmp_path / "out")
     (bert / "config.json").unlink()
     with pytest.raises(FileExistsError, match="Received: a folder with vocab.txt"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kcrf.pretraining.windows import Windows, iterate_lines, learn_vocabulary, word_splitter, write_tokens
+from kcrf.readers import PieceReader
 from kcrf.tokenizers import Tokenizer
 
 BACKENDS = ["torch"]
@@ -16,7 +17,7 @@ LINES = ["The lowest price", "lower LOW prices", "今天天气好", "the price �
 
 
 def windows_of(path, length=6, lines=LINES, **options):
-    count = write_tokens(path / "tokens.bin", lines, Tokenizer(VOCABULARY, True, token_start=None), **options)
+    count = write_tokens(path / "tokens.bin", lines, PieceReader({}, VOCABULARY, True), **options)
     return count, Windows(path / "tokens.bin", length, VOCABULARY["[CLS]"], VOCABULARY["[PAD]"])
 
 
