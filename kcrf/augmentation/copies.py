@@ -89,7 +89,6 @@ def _delete(words: list[Piece], share: float, synonyms: Synonyms, random: Genera
 
 _OPERATIONS = {"synonyms": _replace, "insertion": _insert, "swap": _swap, "deletion": _delete}
 
-
 OPERATIONS = {  # by task; the other tasks cannot be augmented
     "classify": tuple(_OPERATIONS),
     "ner": ("synonyms", "mentions", "tokens", "shuffle"),

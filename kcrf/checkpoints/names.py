@@ -16,7 +16,6 @@ ENDINGS = {
     "early norm": (("/gamma", "/gamma", False), ("/beta", "/beta", False)),
 }
 
-
 PARTS = (  # of a layer: its kind, and the ends of names: of Google, of DistilBERT, of ALBERT (Google, Hugging Face)
     ("dense", "attention/self/query", "attention.q_lin", "attention_1/self/query", "attention.query"),
     ("dense", "attention/self/key", "attention.k_lin", "attention_1/self/key", "attention.key"),

@@ -53,7 +53,6 @@ Now try:
   echo 研究生命的起源 | kcrf segment --model {run}    # the one of this demo
   kcrf train --task cws --train FILE --out runs/words           # your own, of lines of words"""
 
-
 HEADS = {
     "softmax": replace(SETTINGS, head="softmax"),
     "CRF x1": replace(SETTINGS, crf_lr_multiplier=1),

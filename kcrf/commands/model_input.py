@@ -11,7 +11,6 @@ from kcrf.commands.streams import Lines, add_stream_options, is_same_file
 
 _LONG_TEXT = 8  # letters of another script than ASCII: more than a token has
 
-
 STANDARD = """
 --standard NAME  The segmentation standard, for a model of several. [the only one]
 """

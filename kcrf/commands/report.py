@@ -11,7 +11,6 @@ calibration of the confidences. It needs no other file.
 example:
   kcrf report runs/crf_x1 runs/crf_x100 --out compared.html"""
 
-
 OPTIONS = "--out FILE  The HTML file to write. [report.html in the first RUN_DIR]" + OVERWRITE
 
 

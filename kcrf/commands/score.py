@@ -21,7 +21,6 @@ from kcrf.commands.parsers import (
 _MOST_PAIRS = 10
 _PROBABILITY = re.compile(r'"(?:probability|probabilities)": ?[\[{\d]')
 
-
 EPILOG = """GOLD and PRED hold the same text. For cws: one sentence per line, words separated by spaces. For ner:
 CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:
 columns, or JSON lines as `kcrf classify` writes them;

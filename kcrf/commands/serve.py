@@ -13,7 +13,6 @@ from kcrf.extras import needs_extra
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 
-
 EPILOG = """Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.
 
 examples:

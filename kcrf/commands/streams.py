@@ -27,7 +27,6 @@ from kcrf.progress_bars import print_note
 _ITEMS, _CHARACTERS = 1000, 200_000  # of a chunk, at most, but for one long text
 _SECONDS = 60  # between two lines of progress where standard error is no terminal
 
-
 Process = Callable[[list[Any], Callable[[int], Any]], list[str]]  # the results of some items, and how many are done
 Make = Callable[[Namespace], Process]
 _OUT = "--out FILE  Where to write; a file that does not exist. [standard output]"

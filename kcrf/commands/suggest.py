@@ -19,7 +19,6 @@ from kcrf.commands.streams import Lines, Progress
 
 _DIGITS = 6
 
-
 EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. The texts of
 which the model is least certain come first. Each has the model's predictions, for annotators to correct.
 `kcrf train` reads the output, and the exports of doccano and Label Studio.

@@ -13,7 +13,6 @@ Sources = dict[str, Any]
 _FEW = 1000  # held-out sentences: the interval of more is narrow
 _MANY_TOKENS = 200  # of one sentence: the file probably has no empty lines
 
-
 _USAGE = """kcrf train --train FILE --out RUN_DIR [OPTION ...]
        kcrf train --standard NAME=FILE --standard NAME=FILE --out RUN_DIR [OPTION ...]
        kcrf train --resume RUN_DIR"""

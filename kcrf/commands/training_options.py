@@ -25,7 +25,6 @@ _FILES = ("train", "valid", "test", "unlabeled")
 _READING = ("fields", "column", "repair", "strip_tags")
 _NOT_SETTINGS = (*_FILES, *_READING, "standard", "from_run", "out", "overwrite")
 
-
 _FROM = (
     "Start from the BERT of another run, instead of --bert FOLDER, without its head. For small data: train on a larger "
     "task of a similar kind first. [none]"

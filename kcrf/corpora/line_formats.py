@@ -178,7 +178,6 @@ def _read_tokens_of_table(source: Source, rows: list[tuple[int, list[str]]]) -> 
 
 # -- columns whose tags are not in the form B-PER
 
-
 _WEBANNO_TOKEN = re.compile(r"\d+-\d+\t")
 
 

@@ -13,7 +13,6 @@ from kcrf.files import parse_json
 TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
 LABEL_NAMES = ("label", "gold_label", "is_duplicate", "sentiment", "category", "class", "target")
 
-
 Fields = Sequence[str] | None
 _ENOUGH = 3  # lines that begin or end in a label beside a comma
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")  # in place of a label

@@ -43,7 +43,6 @@ _PLACE = re.compile(r"([a-z_]+\d*?)([+-]?\d)")
 FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], "uint32")  # odd, of xxHash
 SEED, MIX = np.uint32(0x165667B1), np.uint32(0x85EBCA6B)
 
-
 Columns = Mapping[str, np.ndarray]
 
 

@@ -29,7 +29,6 @@ NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
 COPIES, COPIES_UP_TO = 3, 1000  # augmented copies of each sentence, up to this number of sentences
 
-
 Stages = tuple[StageConfig, ...]
 
 
