@@ -14,6 +14,7 @@ from kcrf.networks.network import Arrays, ClassificationNetwork, Counts, Decoded
 from kcrf.networks.tagging import build_network, crf_of, mask_of, output_of_standard
 from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
+from kcrf.runs.names import WEIGHTS
 from kcrf.runs.setup import Setup
 from kcrf.tags import TagScheme
 
@@ -115,7 +116,10 @@ class KerasClassificationNetwork(ClassificationNetwork):
 
 def read_network(folder: RunFolder, setup: Setup, standard: str | None = None) -> KerasNetwork | ClassificationNetwork:
     """The network of the run in a `RunFolder` with its `Setup`, or its network for one segmentation standard."""
-    config = setup.config
+    config, size = setup.config, folder.existing(WEIGHTS).stat().st_size
+    width, depth = config.model.width, config.model.depth
+    if config.model.encoder != "none" and depth * width**2 > size:  # before such arrays are allocated
+        raise ValueError(f"{folder.path}: needs weights for width {width} and depth {depth}. Received: {size:,} bytes")
     if config.task.output == "label":
         model = build_classifier(config.model, config.data.labels, setup.reader)
         folder.load_weights(model)

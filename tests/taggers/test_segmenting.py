@@ -378,6 +378,17 @@ def test_errors_of_the_user_are_told_in_one_line(trained, tmp_path, capsys):
 
 
 @pytest.mark.once
+@pytest.mark.parametrize(("name", "value"), [("width", 10**6), ("depth", 10**9)])
+def test_sizes_beyond_the_file_of_the_weights_are_refused_before_anything_is_allocated(trained, tmp_path, name, value):
+    shutil.copytree(trained / "run", tmp_path / "copy")
+    config = json.loads((tmp_path / "copy" / "config.json").read_text())
+    config["run"]["model"][name] = value
+    (tmp_path / "copy" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=rf"copy: needs weights for width .*{value}.* Received: [\d,]+ bytes"):
+        WordSegmenter(tmp_path / "copy")
+
+
+@pytest.mark.once
 def test_a_score_of_different_texts_names_the_line_and_the_column(tmp_path, capsys):
     gold, pred = write_words(tmp_path / "gold.txt", [["我", "们"], ["好"]]), tmp_path / "pred.txt"
     write_words(pred, [["我们"], ["坏"]])
