@@ -70,7 +70,10 @@ def without_identifiers(path: object, lines: list[list[str]]) -> list[list[str]]
 
 
 def without_markup(path: object, lines: Sequence[str]) -> list[str]:
-    """Lines of a treebank, blank in place of lines of SGML, such as `<S ID=1>` and `<DOCNO> 1 </DOCNO>`, and of ===."""
+    """Lines of a treebank, blank in place of lines of SGML, such as `<S ID=1>` and `<DOCNO> 1 </DOCNO>`, and of ===.
+    A tab before all lines, as in the Brown corpus, is removed."""
+    if all(line.startswith("\t") for line in lines if line.strip()):
+        lines = [line.strip() for line in lines]
     is_markup = [_MARKUP.fullmatch(line) is not None for line in lines]
     if sum(is_markup) < 2:
         return list(lines)

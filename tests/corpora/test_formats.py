@@ -167,6 +167,7 @@ TREEBANKS = {
     "CTB": "<DOC>\n<DOCID> chtb_0001 </DOCID>\n<S ID=1>\nKim_NR saw_VV Ada_NR\n</S>\n</DOC>\n",
     "brackets": "<S ID=1>\n( (IP (NP-SBJ (NR Kim)) (VP (VV saw)\n  (NP-OBJ (-NONE- *) (NR Ada)))) )\n</S>\n",
     "WSJ": "\n======\n\n[ Kim/NR ]\nsaw/VV \n[ Ada/NR ]\n\n======\n",
+    "Brown": "\n\n\tKim/NR saw/VV Ada/NR\n\n",
     "WSJ without lines": "\n\n[ Kim/NR ]\nsaw/VV \n[ Ada/NR ]\n",
     "Hugging Face": lines({"tokens": ["Kim", "saw", "Ada"], "ner_tags": [0, 0, 0], "pos_tags": ["NR", "VV", "NR"]}),
     "spaCy 2": json.dumps([{"paragraphs": [{"sentences": [{"tokens": [
@@ -178,7 +179,7 @@ TREEBANKS = {
 def test_tokens_of_treebanks_are_read(kind, tmp_path):
     path = write(tmp_path, TREEBANKS[kind])
     assert pairs(read_tagged(path)) == ["Kim/NR saw/VV Ada/NR"]
-    if kind in ("CTB", "brackets", "WSJ", "WSJ without lines"):
+    if kind in ("CTB", "brackets", "WSJ", "Brown", "WSJ without lines"):
         assert [words for words in read_segmented(path, strip_tags=True) if words] == [["Kim", "saw", "Ada"]]
 
 
