@@ -226,7 +226,7 @@ def test_other_tasks_name_the_task(kind, read, tmp_path):
         (PUBTATOR + "one\ttwo\n", "data.txt:7: needs a line of PubTator"),
         (lines({"foo": 1}), "data.txt: needs texts with entities, .* Received: JSON objects with foo; convert it"),
         (lines({}), "data.txt: needs texts with entities, .* Received: JSON objects with no members"),
-        (STUDIO.replace('""end"":7', '""end"":x'), "data.txt:2: needs a row of Label Studio's table"),
+        (STUDIO.replace('""end"":7', '""end"":x'), "data.txt:2: needs a row of Label Studio"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_line(text, message, tmp_path):
