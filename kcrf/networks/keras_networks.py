@@ -117,7 +117,7 @@ class KerasClassificationNetwork(ClassificationNetwork):
 def read_network(folder: RunFolder, setup: Setup, standard: str | None = None) -> KerasNetwork | ClassificationNetwork:
     """The network of the run in a `RunFolder` with its `Setup`, or its network for one segmentation standard."""
     config, size = setup.config, folder.existing(WEIGHTS).stat().st_size
-    width, depth = config.model.width, config.model.depth
+    width, depth = config.model.width or 0, config.model.depth or 0
     if config.model.encoder != "none" and depth * width**2 > size:  # before such arrays are allocated
         raise ValueError(f"{folder.path}: needs weights for width {width} and depth {depth}. Received: {size:,} bytes")
     if config.task.output == "label":
