@@ -40,7 +40,7 @@ def run(options: Namespace) -> None:
     name = "saved_model" if options.format == "saved_model" else "model.npz" if is_linear(opened) else "model.onnx"
     out = options.out or os.path.join(options.run_dir, name)
     if options.format == "onnx" and not is_linear(opened) and not out.endswith(".onnx"):
-        raise ValueError(f"--out must end in .onnx. Received: {out}")
+        raise ValueError(f"--out must end in .onnx; .npz and .html need --encoder linear. Received: {out}")
     if options.out is not None and options.format != "saved_model":  # a folder, which is never replaced
         check_out(out, overwrite=options.overwrite)
     elif not os.path.isdir(os.path.dirname(os.path.abspath(out))):

@@ -90,6 +90,8 @@ def _export_linear(run_dir: str | os.PathLike[str], path: Path, format: str, int
 def _check(path: str | os.PathLike[str], format: str, int8: bool, backend: str) -> None:
     from kcrf.backend import backend_name
 
+    if format == "onnx" and Path(path).suffix != ".onnx":
+        raise ValueError(f"`path` must end in .onnx; .npz and .html need a linear model. Received: {str(path)!r}")
     if backend_name() != backend:
         raise RuntimeError(f"needs KERAS_BACKEND={backend}, set before Keras is imported. Received: {backend_name()}")
     if backend == "torch" and format == "saved_model":
@@ -99,8 +101,6 @@ def _check(path: str | os.PathLike[str], format: str, int8: bool, backend: str) 
         raise ValueError(f"`format` must be one of {list(FORMATS)}. Received: {format!r}{reason}")
     if int8 and format != "onnx":
         raise ValueError(f"`int8` needs the format onnx. Received: {format!r}")
-    if format == "onnx" and Path(path).suffix != ".onnx":
-        raise ValueError(f"`path` must end in .onnx. Received: {str(path)!r}")
     if format == "saved_model" and Path(path).exists():
         raise FileExistsError(f"{path}: needs a folder that does not exist. Received: one that does")
 

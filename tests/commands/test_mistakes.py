@@ -115,7 +115,7 @@ MISTAKES = [
     ),
     ("label --dictionary tags.tsv raw.txt", "tags.tsv:1: needs an entity type, as LOC. Received: a tag, 'B-LOC'"),
     ("score --gold words.txt --pred one_word.txt", "one_word.txt: needs a line for each line of the gold. Received: "),
-    (f"export {WORDS} --out words", "--out must end in .onnx. Received: words"),
+    (f"export {WORDS} --out words", "--out must end in .onnx; .npz and .html need --encoder linear. Received: words"),
 ]
 
 
