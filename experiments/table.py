@@ -148,12 +148,12 @@ def lines_of(claim):
 
 
 def _scores_alone(comparison, claim):
-    """The arms of a comparison without pairs, with the scores of the runs that there are."""
+    """The arms of a comparison without pairs, with the numbers of the runs that there are."""
     measures, (cell, *_) = Results.of(claim).measures(), comparison.cells
     arms = []
     for arm in (comparison.first, comparison.second):
         keys = [f"{cell}, {arm}, seed {seed}" for seed in range(claim.seeds)]
-        scores = [measures[key]["score"] for key in keys if key in measures]
+        scores = [comparison.numbers(measures[key], measures[key])[0] for key in keys if key in measures]
         arms.append(f"{arm} {spread(scores)}" if scores else f"{arm}")
     return ", ".join(arms)
 
