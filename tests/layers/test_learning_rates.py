@@ -77,7 +77,9 @@ def test_a_suggestion_needs_positive_numbers(learning_rate, steps):
 
 def test_a_suggestion_needs_the_number_of_a_schedule():
     schedule = keras.optimizers.schedules.CosineDecay(1e-3, 100)
-    with pytest.raises(ValueError, match="`learning_rate` must be a number, of a schedule the highest .*CosineDecay"):
+    with pytest.raises(
+        ValueError, match="`learning_rate` must be a number, of a schedule the highest. Received: .*CosineDecay"
+    ):
         suggest_lr_multiplier(schedule, 100)
 
 

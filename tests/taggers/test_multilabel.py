@@ -194,7 +194,7 @@ def test_a_report_says_which_labels_are_wrong(tmp_path):
     write_report([tmp_path / "run"], tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "room, staff" in html
-    assert "Confusion" not in html
+    assert 'id="confusion"' not in html
 
 
 # -- what is refused
