@@ -100,8 +100,7 @@ def part_of(item: Any) -> Part:
         return Part(item, [])
     if isinstance(item, Sentence):
         return Part(item.text, item.tokens)
-    if _is_table(item) or hasattr(item, "ndim"):  # a column, or its values
-        raise TypeError(f"needs one text; `predict` takes a column of texts. Received: a {type(item).__name__}")
+    check_is_one(item)
     if not isinstance(item, Iterable) or isinstance(item, bytes | Mapping | Set):
         raise TypeError(f"needs a string, a list of tokens or a Sentence. Received: {item!r}"[:200])
     tokens = list(item)
@@ -131,6 +130,12 @@ def checked_list(texts: Iterable[Any], method: str, batch_size: int = 1) -> list
     if isinstance(texts, Mapping | Set) or not isinstance(texts, Iterable):
         raise TypeError(f"`texts` must be a list of texts. Received: {texts!r}"[:200])
     return list(texts)
+
+
+def check_is_one(item: Any) -> None:
+    """Raises TypeError for a column of texts, or its values, in place of a text."""
+    if _is_table(item) or hasattr(item, "ndim"):
+        raise TypeError(f"needs one text; `predict` takes a column of texts. Received: a {type(item).__name__}")
 
 
 def _is_table(value: Any) -> bool:

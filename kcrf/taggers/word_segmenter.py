@@ -8,7 +8,7 @@ from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.decoder import OnBatch, ignore
 from kcrf.taggers.line_segmenter import LineSegmenter
 from kcrf.taggers.open_model import RunPath, built_in_segmenter
-from kcrf.taggers.spans import Part, Span, checked_list, part_of
+from kcrf.taggers.spans import Part, Span, check_is_one, checked_list
 from kcrf.taggers.tagger import SpanTagger
 from kcrf.taggers.user_dictionary import TextSplitter, Words, forced_words, reader_with_words, words_of_user
 
@@ -149,6 +149,6 @@ def _strings(texts: list[Any]) -> list[str]:
     """The texts, all of them strings."""
     for text in texts:
         if not isinstance(text, str):
-            part_of(text)  # refuses a column of texts
+            check_is_one(text)
             raise TypeError(f"texts must be strings. Received: {text!r}"[:200])
     return texts

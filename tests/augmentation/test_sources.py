@@ -76,5 +76,5 @@ def test_a_translator_that_fails_or_loses_lines_is_refused(command, message):
 
 def test_half_of_a_surrogate_pair_is_refused_with_its_place():
     examples = [EXAMPLES[0], Example("dull", "bad", "b\ud800", source="f:2")]
-    with pytest.raises(ValueError, match=r"f:2: needs text .* in UTF-8. Received: half of a surrogate pair, '\\ud800'"):
+    with pytest.raises(ValueError, match=r"f:2: needs text in UTF-8. Received: half of a surrogate pair, '\\ud800'"):
         back_translate(examples, "cat")

@@ -223,10 +223,11 @@ def test_one_long_token_is_a_sentence(runs, tmp_path, capsys):
 
 def test_tags_of_entities_are_noted_where_classes_are_learned(tmp_path, capsys):
     (tmp_path / "train.conll").write_text("李\tB-PER\n雷\tI-PER\n来\tO\n\n" * 8, encoding="utf-8")
-    for task, called in (("pos", "tags"), ("cws-pos", "classes")):
+    told = "train: the tags look like entities (B-PER, I-PER, O): --task ner", "Received: tags of characters, ['B-PER'"
+    for status, task in ((0, "pos"), (2, "cws-pos")):
         arguments = ["train", "--task", task, "--encoder", "linear", "--epochs", "1", "--out", str(tmp_path / task)]
-        assert main([*arguments, "--train", str(tmp_path / "train.conll")]) == 0
-        assert f"train: the {called} look like entities (B-PER, I-PER, O): --task ner" in capsys.readouterr().err
+        assert main([*arguments, "--train", str(tmp_path / "train.conll")]) == status
+        assert told[status > 0] in capsys.readouterr().err
 
 
 def test_as_many_texts_as_a_score_needs(runs, tmp_path, capsys):

@@ -42,7 +42,7 @@ def test_every_page_has_a_title_of_its_own(pages):
 
 def test_the_home_page_holds_the_ready_segmenter(pages):
     assert '<iframe class="segmenter" src="segmenter.html#研究生命的起源。"' in pages["index.html"]
-    assert '"is_words": true' in pages["segmenter.html"]
+    assert '"kind": "words"' in pages["segmenter.html"]
 
 
 def test_every_picture_of_a_page_is_in_the_site(pages):
