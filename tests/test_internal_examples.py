@@ -20,7 +20,7 @@ from kcrf.corpora.offsets import fitting_units, from_units, misplaced, to_utf16,
 from kcrf.corpora.sentences import for_each_group, known_runs, outside_spans
 from kcrf.corpora.splits import NearDuplicates, trigrams
 from kcrf.corpora.tables import iterate_texts
-from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
+from kcrf.corpora.tagged import joined_sentence, tagged_lines, tags_of_tokens
 from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
 from kcrf.linear.quasi_newton import minimize
 from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, f1_of_counts, span_counts
@@ -88,7 +88,7 @@ EXAMPLES = [
     (sorted(trigrams("A b Ab")), ["aba", "bab"]),
     (list(iterate_texts(["id,review", '1,"Good, cheap."'], "data.csv", "table", ["review"])), ["Good, cheap."]),
     (
-        tagged_words_sentence(["用", "Python"], ["P", "NOUN"]),
+        joined_sentence(["用", "Python"], ["P", "NOUN"], join_all=True),
         Sentence("用Python", [(0, 1, "P"), (1, 7, "NOUN")], [(0, 1), (1, 7)]),
     ),
     (tags_of_tokens(tagged_sentence(["Kim", "slept"], ["PROPN", None])), ["PROPN", "?"]),

@@ -72,7 +72,7 @@ def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> I
     """Yields the lines. Refuses a first line that is JSON, a token with its tag, or a whole file with other line ends.
     With `of_tokens`, also refuses a first line that is not split into tokens."""
     from kcrf.corpora.columns import begin_columns
-    from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, names_columns
+    from kcrf.corpora.lines import refuse_records
     from kcrf.tags.scheme import ENTITY_TAG
 
     begin: list[str] = []
@@ -83,14 +83,9 @@ def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> I
     if begin and are_columns:
         raise ValueError(f"{name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag` reads it")
     for first in begin[:1]:
-        if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
-            raise ValueError(f"{name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts")
-        if BEGINS_ARRAY.match(first):
-            raise ValueError(f"{name}:1: needs a text. Received: a JSON array; `jq -r '.[].text'` takes out the texts")
+        refuse_records(f"{name}:1", first)
         if "\t" in first and ENTITY_TAG.fullmatch(first.split("\t")[-1]):
             raise ValueError(f"{name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag`")
-        if names_columns(first):
-            raise ValueError(f"{name}:1: needs a text. Received: the names of columns, {first!r}; take out the texts")
         if "\r" in first:
             raise ValueError(f"{name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
         if of_tokens:

@@ -187,7 +187,8 @@ def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
     lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
     if path is not None and not lines:
         raise ValueError(f"{path}: needs one text per line. Received: a file without any")
-    refuse_records(path, lines)
+    if lines:
+        refuse_records(f"{path}:1", lines[0])
     return list(map(task_of(task).read_unlabeled_line, lines))
 
 

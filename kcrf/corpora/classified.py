@@ -243,11 +243,10 @@ def _columns(path: object, number: int, head: Sequence[str], fields: Fields) -> 
 def _rows_of_json(path: FilePath, objects: Sequence[tuple[int, dict[str, Any]]], fields: Fields) -> Rows:
     """The same of JSON objects; a second text that is null is none."""
     for number, item in objects:
-        tables.check_members(path, number, item, fields or ())
-        members = [name for name, value in item.items() if value is not None or name.lower() not in TEXT_B_NAMES]
+        members = [x for x, value in item.items() if fields or value is not None or x.lower() not in TEXT_B_NAMES]
         is_pair = tables.usual_columns(members, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
         kinds = (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES) if is_pair else (TEXT_NAMES, LABEL_NAMES)
-        *texts, label = (item[name] for name in fields or tables.usual_members(path, number, members, kinds))
+        *texts, label = (item[name] for name in tables.members_of(path, number, members, fields, kinds))
         is_label = isinstance(label, (str, int, list)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
             raise ValueError(

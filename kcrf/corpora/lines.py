@@ -4,7 +4,7 @@ import codecs
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -87,19 +87,18 @@ def _lines_of_docbin(path: FilePath) -> list[str]:
     return lines
 
 
-def refuse_records(path: object, lines: Sequence[str]) -> None:
-    """Raises ValueError if the first lines of unlabeled text are JSON or the head of a table."""
-    first = next((line for line in lines if line.strip()), "")
-    if BEGINS_OBJECT.match(first) or BEGINS_ARRAY.match(first):
-        raise ValueError(f"{path}:1: needs one text per line. Received: JSON; `jq -r .text` takes out the texts")
-    if names_columns(first):
-        raise ValueError(f"{path}:1: needs one text per line. Received: the names of columns, {first!r}")
-
-
-def names_columns(line: str) -> bool:
-    """Whether a line is the first one of a table: names of one word each, among them a usual one for texts."""
+def refuse_records(where: object, line: str, needed: str = "a text") -> None:
+    """Raises ValueError if a line of texts is JSON, or names of columns: words, among them a usual one."""
     names = {name.strip('"').lower() for name in _SEPARATOR.split(line)}
-    return len(names) > 1 and all(map(str.isidentifier, names - {""})) and not names.isdisjoint(TEXT_NAMES)
+    if BEGINS_OBJECT.match(line) and line.rstrip().endswith("}"):
+        received = "a JSON object; `jq -r .text` takes out the texts"
+    elif BEGINS_ARRAY.match(line):
+        received = "a JSON array; `jq -r '.[].text'` takes out the texts"
+    elif len(names) > 1 and all(map(str.isidentifier, names - {""})) and not names.isdisjoint(TEXT_NAMES):
+        received = f"the names of columns, {line[:60]!r}; take out the texts"
+    else:
+        return
+    raise ValueError(f"{where}: needs {needed}. Received: {received}")
 
 
 def check_is_file(path: FilePath) -> None:

@@ -2,11 +2,11 @@
 
 import csv
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from kcrf.corpora.lines import BEGINS_OBJECT, TEXT_NAMES, names_columns
+from kcrf.corpora.lines import TEXT_NAMES, refuse_records
 from kcrf.files import parse_json
 
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
@@ -54,14 +54,13 @@ def _unlabeled(lines: Iterable[str], name: str, count: int, labels: Collection[s
     labeled = 0
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line.split(separator_of(line))]
-        marked = {cell.strip('"') for cell in (cells if "\t" in line else (cells[0], cells[-1]))}
-        is_labeled = len(cells) > 1 and not marked.isdisjoint(
-            labels or {cell for cell in marked if _NUMBER.fullmatch(cell)}
-        )
+        marked = [cell.strip('"') for cell in (cells if "\t" in line else (cells[0], cells[-1]))]
+        is_label = labels.__contains__ if labels else _NUMBER.fullmatch
+        is_labeled = len(cells) > 1 and any(map(is_label, marked))
         labeled += is_labeled
-        if BEGINS_OBJECT.match(line) and line.rstrip().endswith("}"):
-            raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
-        is_first = number == 1 and (names_columns(line) or len(cells) != count and is_head(cells))
+        if number == 1 or line.lstrip().startswith("{"):
+            refuse_records(f"{name}:{number}", line, "a text, or `kind='json'` or `kind='table'`")
+        is_first = number == 1 and len(cells) != count and is_head(cells)
         is_table = is_labeled and ("\t" in line or labeled == number == _ENOUGH) and len(cells) != count
         if is_first or is_table:
             raise ValueError(f"{name}:{number}: needs a text, or `kind='table'`. Received: columns, {line[:60]!r}")
@@ -109,8 +108,7 @@ def _of_json(lines: Iterable[str], name: str, fields: Fields, count: int) -> Ite
     for number, line in enumerate(lines, 1):
         if line.strip():
             item = parse_json(f"{name}:{number}", line)
-            check_members(name, number, item, fields or ())
-            members = fields or usual_members(name, number, list(item), (TEXT_NAMES, TEXT_B_NAMES)[:count])
+            members = members_of(name, number, list(item), fields, (TEXT_NAMES, TEXT_B_NAMES)[:count])
             texts = [item[member] for member in members]
             if not all(isinstance(text, str) for text in texts):
                 raise ValueError(f"{name}:{number}: texts must be strings. Received: {line[:80]}")
@@ -183,17 +181,12 @@ def named_columns(path: object, number: int, head: Sequence[str], names: Iterabl
     return [head.index(name) for name in names]
 
 
-def usual_members(path: object, number: int, names: Sequence[str], kinds: Sequence[Sequence[str]]) -> list[str]:
-    """Which of the names of members in a JSON object is of each kind, a tuple of usual names."""
-    numbers = usual_columns(names, kinds)
-    absent = [usual_names[0] for usual_names, column in zip(kinds, numbers, strict=True) if column is None]
+def members_of(path: object, number: int, names: Sequence[str], fields: Fields, kinds: Sequence[Any]) -> list[str]:
+    """The names of members in a JSON object: `fields`, or one of each kind, a tuple of usual names."""
+    found = [None if place is None else names[place] for place in usual_columns(names, kinds)]
+    found = found if fields is None else [field if field in names else None for field in fields]
+    absent = [name for name, member in zip(fields or [kind[0] for kind in kinds], found) if member is None]
     if absent:
-        received = ", ".join(names)
-        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}, or `fields`. Received: {received}")
-    return [names[column] for column in numbers if column is not None]
-
-
-def check_members(path: object, number: int, item: Mapping[str, Any], names: Iterable[str]) -> None:
-    absent = [name for name in names if name not in item]
-    if absent:
-        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
+        needed = " and ".join(absent) + ", or `fields`" * (fields is None)
+        raise ValueError(f"{path}:{number}: needs {needed}. Received: {', '.join(names)}")
+    return [member for member in found if member is not None]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
 from os import PathLike
 from typing import Any
 
@@ -34,27 +33,20 @@ def tagged_sentence(tokens: Sequence[str], tags: Sequence[str | None]) -> Senten
     >>> tagged_sentence(["Kim", "slept"], ["PROPN", "?"]).spans
     [(0, 3, 'PROPN')]
     """
-    _check_tags(tokens, tags)
-    return _with_tags(*join_tokens(tokens), tags)
+    return joined_sentence(tokens, tags)
 
 
-def tagged_words_sentence(words: Sequence[str], tags: Sequence[str | None]) -> Sentence:
-    """As `tagged_sentence`, for the words of a text without spaces between them, as in Chinese."""
-    _check_tags(words, tags)
-    ends = list(accumulate(map(len, words), initial=0))
-    return _with_tags("".join(words), list(pairwise(ends)), tags)
-
-
-def _check_tags(tokens: Sequence[str], tags: Sequence[str | None]) -> None:
+def joined_sentence(
+    tokens: Sequence[str], tags: Sequence[str | None], join_all: bool = False, where: str = ""
+) -> Sentence:
+    """As `tagged_sentence`. With `join_all`, the text has no spaces between tokens. `where` begins the message."""
     if len(tokens) != len(tags) or not all(tokens) or "" in tags:
-        raise ValueError(f"needs a tag for each token, none of them empty. Received: {tokens} with the tags {tags}")
-
-
-def _with_tags(text: str, extents: Sequence[tuple[int, int]], tags: Sequence[str | None]) -> Sentence:
-    """The `Sentence` of a text with the tags of its tokens."""
+        received = f"{tokens} with the tags {tags}"
+        raise ValueError(f"{where}needs a tag for each token, none of them empty. Received: {received}")
+    text, extents = join_tokens(tokens, join_all)
     pairs = list(zip(extents, tags, strict=True))
     spans = [(*extent, tag) for extent, tag in pairs if not _is_unknown(tag)]
-    return Sentence(text, spans, list(extents), [extent for extent, tag in pairs if _is_unknown(tag)])
+    return Sentence(text, spans, extents, [extent for extent, tag in pairs if _is_unknown(tag)])
 
 
 def _is_unknown(tag: str | None) -> bool:
@@ -107,8 +99,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     ...     read_tagged(file.name)
     [Sentence(text='Kim slept', spans=[(0, 3, 'PROPN'), (4, 9, 'VERB')], tokens=[(0, 3), (4, 9)])]
     """
-    lines = read_corpus_lines(path)
-    lines = without_markup(path, lines)
+    lines = without_markup(path, read_corpus_lines(path))
     items = read_items(path, lines, "pos")
     if items is not None:
         found = [tokens_of(path, item) if isinstance(item, Annotated) else item for item in items]
@@ -123,14 +114,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
             rows = _word_rows(path, lines, sign)
     if not rows:
         raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
-    return [_sentence(path, *row) for row in rows]
-
-
-def _sentence(path: object, number: int, tokens: list[str], tags: Sequence[str | None]) -> Sentence:
-    try:
-        return tagged_sentence(tokens, tags)
-    except ValueError as error:
-        raise ValueError(f"{path}:{number}: {error}") from None
+    return [joined_sentence(tokens, tags, where=f"{path}:{number}: ") for number, tokens, tags in rows]
 
 
 def _column_rows(path: Any, columns: Columns, column: int | str) -> list[Tagged]:

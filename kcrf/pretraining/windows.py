@@ -28,7 +28,7 @@ def iterate_lines(paths: Iterable[Any]) -> Iterator[str]:
             lines = (line for line in decode_lines(file, path) if line.strip())
             first = next(lines, None)
             if first is not None:
-                refuse_records(path, [first])
+                refuse_records(f"{path}:1", first)
                 yield first
             yield from lines
 

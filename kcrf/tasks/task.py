@@ -4,12 +4,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from kcrf.corpora import Sentence, entity_types, sample, split
+from kcrf.corpora.conll import join_tokens
 from kcrf.progress_bars import print_note
 from kcrf.readers import Reader, tags_of_units
 from kcrf.readers.units import with_copies
@@ -172,8 +172,7 @@ def as_sentence(item: Any, source: str = "A sentence") -> Sentence:
     is_list = isinstance(item, Iterable) and not isinstance(item, str)
     if not is_list or not all(isinstance(word, str) and word.split() == [word] for word in item):
         raise ValueError(f"{source}: needs a list of words without white space. Received: {str(item)[:80]!r}")
-    ends = list(accumulate(map(len, item), initial=0))
-    return Sentence("".join(item), list(pairwise(ends)))
+    return Sentence(*join_tokens(list(item), join_all=True))
 
 
 def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str) -> tuple[str, ...]:

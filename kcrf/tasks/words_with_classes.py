@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_tagged
-from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens, words_and_tags
+from kcrf.corpora.tagged import joined_sentence, tagged_lines, tags_of_tokens, words_and_tags
 from kcrf.corpora.word_classes import are_word_tags
 from kcrf.metrics import tagged_word_scores
 from kcrf.tags.scheme import ENTITY_TAG
@@ -75,7 +75,7 @@ class WordsWithClasses(Task):
 
 def _sentence(pairs: Sequence[Any]) -> Sentence:
     """The `Sentence` of words with their classes."""
-    return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
+    return joined_sentence(*zip(*pairs, strict=True), join_all=True) if pairs else Sentence("", [])
 
 
 def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:

@@ -109,10 +109,7 @@ MISTAKES = [
     ("label --dictionary names.tsv objects.jsonl", "objects.jsonl:1: needs a text. Received: a JSON object"),
     ("label --dictionary names.tsv train.conll", "train.conll:1: needs a text. Received: a token and its tag"),
     (f"tag --model {PEOPLE} table.csv", "table.csv:1: needs a text. Received: the names of columns, 'id,text'"),
-    (
-        "pretrain --text table.csv --out run",
-        "table.csv:1: needs one text per line. Received: the names of",
-    ),
+    ("pretrain --text table.csv --out run", "table.csv:1: needs a text. Received: the names of columns, 'id,text'"),
     ("label --dictionary tags.tsv raw.txt", "tags.tsv:1: needs an entity type, as LOC. Received: a tag, 'B-LOC'"),
     ("score --gold words.txt --pred one_word.txt", "one_word.txt: needs a line for each line of the gold. Received: "),
     (f"export {WORDS} --out words", "--out must end in .onnx; .npz and .html need --encoder linear. Received: words"),
