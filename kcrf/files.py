@@ -104,15 +104,16 @@ def existing_file(path: Path) -> Path:
     return path
 
 
-def parse_json(where: object, text: str, kind: type = dict) -> Any:
-    """Parses JSON."""
+def parse_json(where: object, text: str, kind: type = dict, line: int | None = None) -> Any:
+    """Parses JSON, which begins in this line of a file."""
     needed = "JSON" if kind is object else f"a JSON {'object' if kind is dict else kind.__name__}"
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
+        where = where if line is None else f"{where}:{line + getattr(error, 'lineno', 1) - 1}"
         raise ValueError(f"{where}: needs {needed}. Received: {error}") from None
     if not isinstance(value, kind):
-        raise ValueError(f"{where}: needs {needed}. Received: {text[:80]}")
+        raise ValueError(f"{where}{'' if line is None else f':{line}'}: needs {needed}. Received: {text[:80]}")
     return value
 
 

@@ -24,6 +24,7 @@ FILE                UTF-8 text, one text per line.
 
 
 def run(options: Namespace) -> None:
+    from kcrf.commands.model_input import read_texts
     from kcrf.corpora import label_with_names, read_names
     from kcrf.corpora.entities import sentence_line
     from kcrf.files import write_lines
@@ -32,7 +33,7 @@ def run(options: Namespace) -> None:
     if options.out is not None:
         check_out(options.out, options.file, options.overwrite)
     names = read_names(options.dictionary)
-    texts = _read_texts(options.file)
+    texts = list(map(str.strip, read_texts(options.file)))
     sentences = label_with_names(texts, names, options.unmarked)
     lines = list(map(sentence_line, sentences))
     if options.out is None:
@@ -44,17 +45,3 @@ def run(options: Namespace) -> None:
     ambiguous_names = sum(label is None for label in names.values())
     ambiguous = f"; {ambiguous_names:,} names with several types are left unknown" if ambiguous_names else ""
     print_note(f"{entity_count:,} entities in {marked_texts:,} of {len(texts):,} texts are marked{ambiguous}")
-
-
-def _read_texts(path: str) -> list[str]:
-    """The lines of a file that are not blank."""
-    from kcrf.commands.model_input import checked_texts
-    from kcrf.commands.streams import Lines
-    from kcrf.corpora.lines import check_is_file
-
-    check_is_file(path)
-    with open(path, "rb") as file:
-        texts = [line.strip() for line in checked_texts(Lines(file, path), path) if line.strip()]
-    if not texts:
-        raise ValueError(f"{path}: needs one text per line. Received: a file without any")
-    return texts

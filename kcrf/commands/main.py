@@ -113,7 +113,7 @@ def _plain_warnings(command: str) -> Iterator[None]:
 
     def plain(message: Any, category: Any, *where: Any, **more: Any) -> str:
         if category is UserWarning:
-            return f"kcrf {command}: {_in_flags(str(message))}\n"
+            return f"kcrf {command}: {_ARGUMENT.sub(_flag, str(message))}\n"
         return usual(message, category, *where, **more)
 
     warnings.formatwarning = plain
@@ -128,12 +128,7 @@ def _message(error: Exception, options: Namespace) -> str:
     if isinstance(error, OSError) and error.errno in _FULL_DISK and error.filename is None:
         places = (getattr(options, name, None) for name in ("out", "resume"))
         error.filename = next((place for place in places if isinstance(place, str)), "standard output")
-    return _in_flags(_text(error, options.command))
-
-
-def _in_flags(message: str) -> str:
-    """A message with options in place of Python arguments."""
-    return _ARGUMENT.sub(_flag, message)
+    return _ARGUMENT.sub(_flag, _text(error, options.command))
 
 
 def _flag(match: re.Match[str]) -> str:

@@ -94,6 +94,18 @@ def checked_texts(lines: Iterator[str], name: str, of_tokens: bool = False) -> I
     yield from lines
 
 
+def read_texts(path: str) -> list[str]:
+    """The lines of a file that are not blank."""
+    from kcrf.corpora.lines import check_is_file
+
+    check_is_file(path)
+    with open(path, "rb") as file:
+        texts = [line for line in checked_texts(Lines(file, path), path) if line.strip()]
+    if not texts:
+        raise ValueError(f"{path}: needs one text per line. Received: a file without any")
+    return texts
+
+
 def text_and_partner(text: Any) -> tuple[str, str | None]:
     """A text and None, or a pair of texts."""
     return text if isinstance(text, tuple) else (text, None)

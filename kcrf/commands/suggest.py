@@ -156,23 +156,14 @@ class _Texts(Sequence[Any]):
 
 def function_of_line(options: Namespace) -> Callable[[str], Any]:
     """The function from a line to a text, pair of texts or sentence, as the model takes it."""
+    from kcrf.corpora.tables import pair_of
     from kcrf.tasks import task_of
     from kcrf.tasks.tokens import sentence_of_tokens
 
     task = task_of(options.model_task)
     if task.output == "label" and options.opened.read_config().config.facts.pairs:
-        return lambda line: _pair(line, options.file or "<stdin>")
+        return lambda line: tuple(pair_of(options.file or "<stdin>", line))
     return sentence_of_tokens if task.needs_tokens else str
-
-
-def _pair(line: str, name: str) -> tuple[str, ...]:
-    texts = tuple(line.split("\t"))
-    if len(texts) != 2:
-        raise ValueError(
-            f"{name}: needs two texts with a tab between them on each line, for a run that was trained on pairs. "
-            f"Received: {line[:80]!r}"
-        )
-    return texts
 
 
 def labeled_items(options: Namespace) -> list[Any]:

@@ -180,16 +180,11 @@ def _check_held_out(settings: Any, path: str, train: Any, valid: Any) -> None:
 
 def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
     """The unlabeled texts: strings, or for pairs tuples of two strings. Empty if no file was given."""
-    from kcrf.corpora.lines import read_corpus_lines, refuse_records
+    from kcrf.commands.model_input import read_texts
     from kcrf.tasks import task_of
 
     path = sources.get("unlabeled")  # runs of older versions lack the key
-    lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
-    if path is not None and not lines:
-        raise ValueError(f"{path}: needs one text per line. Received: a file without any")
-    if lines:
-        refuse_records(f"{path}:1", lines[0])
-    return list(map(task_of(task).read_unlabeled_line, lines))
+    return [] if path is None else list(map(task_of(task).read_unlabeled_line, read_texts(path)))
 
 
 def read_part(task: str, sources: Sources, name: str) -> Any:

@@ -40,13 +40,16 @@ def iterate_texts(
 
 def _of_lines(lines: Iterable[str], name: str, fields: Fields, count: int) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
-        texts = line.split("\t") if count == 2 else [line]
-        if len(texts) != count:
-            raise ValueError(
-                f"{name}:{number}: needs two texts with a tab between them, for a run that was trained on pairs. "
-                f"Received: {len(texts)}"
-            )
-        yield texts
+        yield pair_of(f"{name}:{number}", line) if count == 2 else [line]
+
+
+def pair_of(where: str, line: str) -> list[str]:
+    """The two texts in a line."""
+    texts = line.split("\t")
+    if len(texts) != 2:
+        needed = "two texts with a tab between them, for a run that was trained on pairs"
+        raise ValueError(f"{where}: needs {needed}. Received: {len(texts)}, {line[:80]!r}")
+    return texts
 
 
 def _unlabeled(lines: Iterable[str], name: str, count: int, labels: Collection[str]) -> Iterator[str]:

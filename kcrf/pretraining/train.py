@@ -26,7 +26,9 @@ from kcrf.progress_bars import bar, print_note
 from kcrf.readers import PieceReader
 from kcrf.readers.pieces import EncoderReader
 from kcrf.runs import RunWriter
+from kcrf.runs.formats import log_text
 from kcrf.runs.lock import locked
+from kcrf.runs.names import LOG
 from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
 from kcrf.tasks import SettingError
@@ -300,7 +302,7 @@ class RoundEnd(keras.callbacks.Callback):
             raise ValueError(f"Pretraining needs a finite loss; use a lower learning rate. Received: {record['loss']}")
         if self._history.add(record):
             save_pretrained(self._encoder, self._folder.path)
-        self._folder.work.save_log(self._history.rows)
+        self._folder.work.save_text(LOG, log_text(self._history.rows))
         save_state(self._folder.work, self.model, self._history)
         if self._progress:
             self._progress.report(record)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,40 +23,30 @@ _ROLES = {"start": "[CLS]", "end": "[SEP]", "pad": "[PAD]", "unk": "[UNK]", "mas
 _OVERLAP = 16  # the maximum number of pieces that two windows share
 
 
-class SpecialIds(NamedTuple):
-    """The ids of the tokens before a text, between the texts of a pair, after a text, and of padding; the number of the
-    segment of a second text."""
-
-    start: int
-    between: list[int]
-    end: int
-    padding: int
-    segment: int = 1
-
-
 class EncoderReader(Reader):
     """Reads texts for an encoder, as pieces between a start and an end token. Units, the words of BERT's tokenizer or
     given tokens, are tagged at their first piece. Other pieces have no tags. `ids` has the ids of special tokens by
-    role, `size` is the largest id plus 1."""
+    role, `size` is the largest id plus 1. `between` are the ids between two texts, `segment` is that of the second."""
 
     def __init__(
         self,
         config: dict[str, Any],
-        special: SpecialIds,
         ids: Mapping[str, int],
         size: int,
         word_case: bool,
         vectors: WordVectors | None,
         by_tokens: bool,
+        between: list[int],
+        segment: int = 1,
     ) -> None:
         if size > config.get("vocab_size", np.inf):
             raise ValueError(
                 f"The vocabulary must be that of the BERT, whose vocab_size is {config['vocab_size']}. "
                 f"Received: {size} tokens"
             )
-        self.config = {**config, "masked_token_id": special.padding}
+        self.config = {**config, "masked_token_id": ids["pad"]}
         self.word_case, self.vectors, self.by_tokens = word_case, vectors, by_tokens
-        self._special, self.ids, self.size = special, ids, size
+        self.ids, self.size, self._between, self._segment = ids, size, between, segment
         self.has_segments = config.get("type_vocab_size", 2) > 1
         positions = config.get("max_position_embeddings", BUCKETS[-1])
         if config.get("model_type") == "xlm-roberta":  # its first position is the one after the padding token
@@ -91,35 +81,38 @@ class EncoderReader(Reader):
             if text_b is None:
                 parts, size = self._parts(text, a, room, whole), 0 if whole else len(a.ids)
             else:
-                parts, size = self._pair(text, a, text_b, b, room), len(a.ids) + len(self._special.between) + len(b.ids)
+                parts, size = self._pair(text, a, text_b, b, room), len(a.ids) + len(self._between) + len(b.ids)
             readings.append(whole_reading(parts, size > room))
         return readings
 
     def _parts(self, text: str, pieces: UnitPieces, room: int, whole: bool) -> Iterator[dict[str, Any]]:
         """Yields the inputs of each window of a single text."""
-        (start, _, end, *_), vectors = self._special, self._vectors_of_pieces(text, pieces)
+        vectors = self._vectors_of_pieces(text, pieces)
         for bounds in bounds_of_parts(last_characters(text, pieces.ends), room, whole):
             part = slice(*bounds)
-            yield self._whole_inputs([start, *pieces.ids[part], end], [], vectors[part], vectors[:0])
+            yield self._whole_inputs(self._enclosed(pieces.ids[part]), [], vectors[part], vectors[:0])
 
     def _pair(self, text: str, pieces: UnitPieces, text_b: str, pieces_b: UnitPieces, room: int) -> Iterator[Inputs]:
         """Yields the inputs of a pair of texts."""
-        start, between, end, *_ = self._special
-        ids, ids_b = cut_pair(pieces.ids, pieces_b.ids, room - len(between))
+        ids, ids_b = cut_pair(pieces.ids, pieces_b.ids, room - len(self._between))
         vectors = self._vectors_of_pieces(text, pieces)[: len(ids)]
         vectors_b = self._vectors_of_pieces(text_b, pieces_b)[: len(ids_b)]
-        yield self._whole_inputs([start, *ids, *between], [*ids_b, end], vectors, vectors_b)
+        first = [self.ids["start"], *ids, *self._between]
+        yield self._whole_inputs(first, [*ids_b, self.ids["end"]], vectors, vectors_b)
 
     def _whole_inputs(self, first: list[int], second: list[int], vectors: np.ndarray, vectors_b: np.ndarray) -> Inputs:
         """The inputs of the ids of both segments, and the word vectors of their texts."""
-        inputs: dict[str, Any] = {"Input-Token": TokenRow.of([*first, *second], self._special.padding)}
+        inputs: dict[str, Any] = {"Input-Token": TokenRow.of([*first, *second], self.ids["pad"])}
         if self.has_segments:
-            inputs["Input-Segment"] = [0] * len(first) + [self._special.segment] * len(second)
+            inputs["Input-Segment"] = [0] * len(first) + [self._segment] * len(second)
         if self.vectors is not None:
             inputs["vectors"] = np.zeros((len(first) + len(second), self.vectors.places), "int32")
             inputs["vectors"][1 : len(vectors) + 1] = vectors
             inputs["vectors"][len(first) : len(first) + len(vectors_b)] = vectors_b
         return inputs
+
+    def _enclosed(self, ids: list[int]) -> list[int]:
+        return [self.ids["start"], *ids, self.ids["end"]]
 
     def _vectors_of_pieces(self, text: str, words: UnitPieces) -> np.ndarray:
         """The rows of the word vectors of the words to which the pieces of a text belong, `(pieces, places)`."""
@@ -142,8 +135,7 @@ class EncoderReader(Reader):
         return Reading(units, parts)
 
     def _inputs(self, ids: list[int], positions: np.ndarray, cases: list[int]) -> dict[str, Any]:
-        length, (start, _, end, padding, _) = len(ids) + 2, self._special
-        row = TokenRow.of([start, *ids, end], padding)
+        length, row = len(ids) + 2, TokenRow.of(self._enclosed(ids), self.ids["pad"])
         inputs: dict[str, Any] = {"Input-Token": row, "tagged": _row(length, positions, 1)}
         if self.has_segments:
             inputs["Input-Segment"] = [0] * length
@@ -177,9 +169,8 @@ class PieceReader(EncoderReader):
         absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
         if absent:
             raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
-        special = SpecialIds(vocabulary["[CLS]"], [vocabulary["[SEP]"]], vocabulary["[SEP]"], vocabulary["[PAD]"])
         ids = {role: vocabulary[token] for role, token in _ROLES.items() if token in vocabulary}
-        super().__init__(config, special, ids, max(vocabulary.values()) + 1, word_case, vectors, by_tokens)
+        super().__init__(config, ids, max(vocabulary.values()) + 1, word_case, vectors, by_tokens, [ids["end"]])
         self.vocabulary, self.lower_case = vocabulary, lower_case
         self.splitting: dict[str, Any] = dict(zip(SPLITTING, (strip_accents, tokenize_chinese_chars), strict=True))
         self._tokenizer = Tokenizer(vocabulary, lower_case, token_start=None, token_end=None, **self.splitting)
@@ -266,9 +257,8 @@ class SubwordReader(EncoderReader):
         by_tokens: bool = False,
     ) -> None:
         ids = tokenizer.ids
-        segment = tokenizer.encode("a", "a")[1][-1]
-        special = SpecialIds(ids["start"], tokenizer.separators() or [ids["end"]], ids["end"], ids["pad"], segment)
-        super().__init__(config, special, ids, tokenizer.vocab_size, word_case, vectors, by_tokens)
+        between, segment = tokenizer.separators() or [ids["end"]], tokenizer.encode("a", "a")[1][-1]
+        super().__init__(config, ids, tokenizer.vocab_size, word_case, vectors, by_tokens, between, segment)
         self.tokenizer = tokenizer
 
     def _pieces(self, texts: Sequence[str], tokens: Sequence[Any]) -> list[UnitPieces]:

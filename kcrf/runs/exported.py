@@ -20,6 +20,7 @@ import numpy as np
 
 from kcrf.extras import needs_extra
 from kcrf.files import parse_json, read_arrays, write_aside
+from kcrf.readers import WordVectors
 from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import CONFIG
 
@@ -68,12 +69,7 @@ class _FileOfTexts(ModelFiles):
         words, longest = entries.get("words"), entries.get("longest")
         if not isinstance(longest, int) or not isinstance(words, list) or not all(isinstance(w, str) for w in words):
             raise ValueError(f"{self.file('vectors.json')}: needs words and longest. Received: {str(entries)[:80]}")
-        text = "\n".join(words).encode("utf-8", "surrogatepass")
-        return {
-            "words": np.frombuffer(text, np.uint8),
-            "vectors": np.zeros((len(words), 0)),
-            "longest": np.array(longest),
-        }
+        return WordVectors(words, np.zeros((len(words), 0)), longest).arrays()
 
 
 class ExportedFile(_FileOfTexts):

@@ -15,7 +15,7 @@ import numpy as np
 
 from kcrf.corpora import Example, Sentence, read_lines
 from kcrf.corpora.classified import classified_line
-from kcrf.files import json_line
+from kcrf.files import json_line, parse_json
 from kcrf.tags import TagScheme
 
 
@@ -79,7 +79,8 @@ def read_transitions(path: Path) -> tuple[list[str], np.ndarray | None, dict[str
 
 
 def predictions_text(sentences: Sequence[Sentence], predicted: Sequence[Any], facts: Any = None) -> str:
-    """The content of `predictions.jsonl`: a line for each sentence, with its facts. Words have the label ""."""
+    """The content of `predictions.jsonl`: a line for each sentence, with its spans `(start, end[, label], probability)`
+    and maybe a dict of facts. Words have the label ""."""
     rows = zip(sentences, predicted, facts or [{}] * len(sentences), strict=True)
     return "".join(f"{json_line({**_prediction(*pair), **more})}\n" for *pair, more in rows)
 
@@ -141,7 +142,7 @@ def probability_of(labels: Collection[str] | str, probabilities: Mapping[str, fl
 
 
 def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
-    sentence = _parse_json(path, line, text)
+    sentence = parse_json(path, text, line=line)
     if "probabilities" in sentence or not isinstance(sentence.get("gold", []), list):
         return _read_classification(path, line, sentence)
     try:
@@ -210,16 +211,4 @@ def in_words(error: Exception) -> str:
 
 
 def _read_json(path: Path) -> Any:
-    return _parse_json(path, 1, "\n".join(read_lines(path)))
-
-
-def _parse_json(path: Path, line: int, text: str) -> Any:
-    """The object in JSON that begins in this line of a file."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        line += getattr(error, "lineno", 1) - 1
-        raise ValueError(f"{path}:{line}: needs JSON. Received: {getattr(error, 'msg', error)}") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"{path}:{line}: needs a JSON object. Received: {text[:80]}")
-    return value
+    return parse_json(path, "\n".join(read_lines(path)), line=1)

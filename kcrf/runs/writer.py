@@ -2,22 +2,19 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kcrf.corpora import Example, Sentence
 from kcrf.files import write_aside
 from kcrf.runs import names
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.folder import RunFolder, is_run, sha256_of_weights
-from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
-from kcrf.tags import TagScheme
 
 _SETUP = (names.ESTIMATES, *names.SETUP)
 _BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, names.CONFIG))}  # left by a process killed early
@@ -102,23 +99,6 @@ class RunWriter(RunFolder):
     def save_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Writes a file of arrays, a dict."""
         self._write_aside(name, lambda path: np.savez(path, **arrays))  # type: ignore[arg-type]
-
-    def save_log(self, rows: Sequence[Mapping[str, float]]) -> None:
-        """Writes the log: a list of dicts, one for each epoch."""
-        self.save_text(names.LOG, log_text(rows))
-
-    def save_transitions(self, scheme: TagScheme, epochs: Iterable[Sequence[Any]]) -> None:
-        """Writes the transitions, as `kcrf.runs.formats.transitions_text` takes them."""
-        self.save_text(names.TRANSITIONS, transitions_text(scheme, epochs))
-
-    def save_predictions(self, sentences: Sequence[Sentence], predicted: Sequence[Any], facts: Any = None) -> None:
-        """Writes the predictions for `Sentence`s: for each a list of `(start, end[, label], probability)`, and maybe a
-        dict of facts."""
-        self.save_text(names.PREDICTIONS, predictions_text(sentences, predicted, facts))
-
-    def save_classifications(self, examples: Iterable[Example], predicted: Iterable[Any]) -> None:
-        """Writes the predictions for `Example`s: for each a `Classification`."""
-        self.save_text(names.PREDICTIONS, classifications_text(examples, predicted))
 
     def save_scores(self, scores: Mapping[str, Any]) -> None:
         """Writes the scores of the best weights, which completes the run."""

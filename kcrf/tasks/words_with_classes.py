@@ -75,7 +75,8 @@ class WordsWithClasses(Task):
 
 def _sentence(pairs: Sequence[Any]) -> Sentence:
     """The `Sentence` of words with their classes."""
-    return joined_sentence(*zip(*pairs, strict=True), join_all=True) if pairs else Sentence("", [])
+    words, classes = zip(*pairs, strict=True) if pairs else ((), ())
+    return joined_sentence(words, classes, join_all=True)
 
 
 def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:

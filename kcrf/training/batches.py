@@ -13,8 +13,6 @@ from kcrf.readers.padding import bucket, row_length, training_batch
 from kcrf.tags import TagScheme
 from kcrf.tasks.task import tagged_windows
 
-Buckets = dict[int, list[Any]]
-
 
 def held_out_batch(reader: Reader, sentences: Sequence[Sentence], scheme: TagScheme, limit: int = 256) -> Any:
     """The inputs and tags of the first windows of some sentences, as one batch."""
@@ -24,31 +22,6 @@ def held_out_batch(reader: Reader, sentences: Sequence[Sentence], scheme: TagSch
     ]
     readings = reader.read([sentence.text for sentence in relabeled], [sentence.tokens for sentence in relabeled])
     return training_batch(tagged_windows(relabeled, readings, scheme)[:limit])
-
-
-def _layout(
-    windows: Sequence[Any], size: int, batch_tokens: int | None, any_length: bool
-) -> tuple[Buckets, dict[int, int]]:
-    """The windows by length bucket, and the size of the batches of each bucket."""
-    buckets: Buckets = {}
-    for window in windows:
-        buckets.setdefault(0 if any_length else bucket(row_length(window[0])), []).append(window)
-    sizes = {length: max(1, batch_tokens // length) if batch_tokens else size for length in buckets}
-    return buckets, {length: min(size, len(windows)) for length, size in sizes.items()}  # more would be repetitions
-
-
-def number_of_batches(
-    windows: Sequence[Any], size: int, batch_tokens: int | None = None, carry: bool = False, any_length: bool = False
-) -> int:
-    """The length of the `Batches` with these arguments."""
-    buckets, sizes = _layout(windows, size, batch_tokens, any_length and batch_tokens is None)
-    count = leftover = 0
-    for length in sorted(buckets):
-        full, leftover = divmod(len(buckets[length]) + leftover, sizes[length])
-        count += full
-        if leftover and (not carry or length == max(buckets)):
-            count, leftover = count + 1, 0
-    return count
 
 
 class Batches(keras.utils.PyDataset):  # type: ignore[misc]
@@ -71,7 +44,11 @@ class Batches(keras.utils.PyDataset):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self._carry, self._any_length, self._seed = carry, any_length and batch_tokens is None, seed
-        self._buckets, self._sizes = _layout(windows, batch_size, batch_tokens, self._any_length)
+        self._buckets: dict[int, list[Any]] = {}
+        for window in windows:
+            self._buckets.setdefault(0 if self._any_length else bucket(row_length(window[0])), []).append(window)
+        sizes = {length: max(1, batch_tokens // length) if batch_tokens else batch_size for length in self._buckets}
+        self._sizes = {length: min(size, len(windows)) for length, size in sizes.items()}  # more would be repetitions
         self.draw(0)
 
     def __len__(self) -> int:

@@ -10,6 +10,8 @@ import numpy as np
 
 from kcrf.backend import keras, ops, set_random_state
 from kcrf.runs import RunWriter
+from kcrf.runs.formats import log_text, transitions_text
+from kcrf.runs.names import LOG, TRANSITIONS
 from kcrf.training.history import Row, TrainingHistory, check_loss, validation_scores
 from kcrf.training.linear_part import MARGIN, LinearPart
 from kcrf.training.state import load_state, save_state
@@ -142,6 +144,6 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         """Writes the log, the transitions and, if they are the best, the weights."""
         if is_best:
             self._folder.save_weights(self._tagger.model)
-        self._folder.save_log(self._history.rows)
+        self._folder.save_text(LOG, log_text(self._history.rows))
         if self._history.transitions:
-            self._folder.save_transitions(self._tagger.scheme, self._history.transitions)
+            self._folder.save_text(TRANSITIONS, transitions_text(self._tagger.scheme, self._history.transitions))

@@ -25,7 +25,7 @@ class RunData:
     whole: Parts  # a list of `Sentence`s or `Example`s for each of "train", "valid" and maybe "test"
     given: Parts  # the same, with a sample of "train" if the user limits its size
     parts: Parts  # the same, with the labels of the stages
-    texts: list[Any]  # the unlabeled texts, as given
+    texts: list[Any]  # the unlabeled texts that are not blank
     unlabeled: list[Any] = field(default_factory=list)  # the items of the unlabeled texts
     copies: list[list[Any]] | None = None  # augmented copies of each item of the training set
     models: Mapping[str, str] = field(default_factory=dict)  # hashes of models that must not change before a resume
@@ -65,8 +65,8 @@ def read_data(
     """Checks the data of a run. The whole of `train` decides types, labels and units, even if its size is limited."""
     if isinstance(unlabeled, (str, PathLike)):
         raise TypeError(f"`unlabeled` must be a list of texts. Received: {str(unlabeled)[:40]!r}")
-    texts = list(unlabeled)
-    if user.teacher is None and any((text if isinstance(text, str) else "".join(text)).strip() for text in texts):
+    texts = [text for text in unlabeled if "".join(text).strip()]  # or pairs of texts
+    if user.teacher is None and texts:
         raise ValueError("`unlabeled` needs a `teacher`. Received: teacher=None")
     task = task_of(user.task)
     is_held_out = valid is None

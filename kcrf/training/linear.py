@@ -13,7 +13,8 @@ from kcrf.progress_bars import bar
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunWriter
-from kcrf.runs.names import LINEAR
+from kcrf.runs.formats import log_text, transitions_text
+from kcrf.runs.names import LINEAR, LOG, TRANSITIONS
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS
 from kcrf.taggers.load import TAGGERS
 from kcrf.taggers.standards import StandardsTagger
@@ -166,8 +167,9 @@ def _save(folder: RunWriter, history: TrainingHistory, trainers: Trainers, best:
     """Writes the log, the transitions, the state and, if this epoch is the best, its models."""
     if best is not None:
         folder.save_arrays(LINEAR, arrays_of_models(best))
-    folder.save_log(history.rows)
-    folder.save_transitions(next(iter(trainers.values())).model.scheme, history.transitions)
+    folder.save_text(LOG, log_text(history.rows))
+    scheme = next(iter(trainers.values())).model.scheme
+    folder.save_text(TRANSITIONS, transitions_text(scheme, history.transitions))
     states = (array for trainer in trainers.values() for array in trainer.state.values())
     folder.save_state(history.get_state(), [] if history.is_done() else states)
 

@@ -21,10 +21,9 @@ from kcrf.readers import (
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, buckets_of
 from kcrf.runs import DataConfig, RunConfig, RunWriter, SettingError, Settings, resolve
 from kcrf.runs.config_file import StoredRun
-from kcrf.runs.resolve import ITERATIONS
+from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS
 from kcrf.runs.setup import Setup
 from kcrf.taggers.encoder_of_run import reader_of
-from kcrf.training.batches import number_of_batches
 from kcrf.training.data import RunData
 from kcrf.training.stage import Stage, StageTable
 from kcrf.training.trainers import trainer_of
@@ -82,7 +81,7 @@ def plan_run(
     windows = _windows(config, reader, data, stages)
     config = resolve(user, replace(facts, windows=len(windows)))
     config = resolve(user, replace(facts, windows=len(windows), steps=_steps(config, windows)))
-    about = {"sources": sources, "sha256": data.fingerprints(), "learns_all": data.apart is not None}
+    about = {"sources": sources, "sha256": data.fingerprints(), **({"learns_all": True} if data.apart else {})}
     return RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, windows, stages)
 
 
@@ -106,11 +105,9 @@ def _steps(config: RunConfig, windows: list[Any]) -> int:
     """The number of steps of an epoch."""
     if config.optimizer.solver == "lbfgs":
         return ITERATIONS
-    training: Any = config.training
     if config.model.encoder == "linear":
-        return math.ceil(len(windows) / training.batch_size)
-    options = trainer_of(config.task).batch_options
-    return number_of_batches(windows, training.batch_size, training.batch_tokens, **options)
+        return math.ceil(len(windows) / (config.training.batch_size or BATCH_SIZES[0]))
+    return len(trainer_of(config.task).batches(config.training, windows))
 
 
 def _check_same_run(

@@ -18,6 +18,8 @@ from kcrf.networks.keras_networks import KerasClassificationNetwork, KerasTaggin
 from kcrf.networks.tagging import build_network, crf_of, output_of_standard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunWriter, TrainingConfig
+from kcrf.runs.formats import classifications_text, predictions_text
+from kcrf.runs.names import PREDICTIONS
 from kcrf.runs.resolve import BATCH_SIZES
 from kcrf.taggers.load import TAGGERS
 from kcrf.taggers.standards import StandardsTagger
@@ -99,7 +101,8 @@ class TaggingTrainer(Trainer):
         scored = [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)]
         keys = [[span[:-1] for span in spans] for spans in scored]
         tagger.counts = span_counts([sentence.spans for sentence in sentences], keys)
-        folder.save_predictions(sentences, scored, None if judge is tagger else judge.facts(sentences))
+        facts = None if judge is tagger else judge.facts(sentences)
+        folder.save_text(PREDICTIONS, predictions_text(sentences, scored, facts))
         return scores
 
 
@@ -159,7 +162,7 @@ class ClassificationTrainer(Trainer):
         for name in list(parts)[1:]:
             predictions = classifier.predictions(parts[name])
             scores[name] = classifier.score(parts[name], predictions)
-        folder.save_classifications(parts[name], predictions)
+        folder.save_text(PREDICTIONS, classifications_text(parts[name], predictions))
         return scores
 
 

@@ -456,7 +456,7 @@ def test_entities_have_scores_by_type_and_large_heat_maps(run_dir):
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("scores.json", '{\n"test": {', r"scores.json:2: needs JSON. Received: "),
+        ("scores.json", '{\n"test": {', r"scores.json:2: needs a JSON object. Received: "),
         ("scores.json", "[1]", r"scores.json:1: needs a JSON object. Received: \[1\]"),
         ("config.json", "{}", r"config.json: needs the settings of a run. Received: no 'settings'"),
         ("log.csv", "epoch,loss\n1,2.5\n2\n", r"log.csv:3: needs a value for each of the columns"),
@@ -469,7 +469,11 @@ def test_entities_have_scores_by_type_and_large_heat_maps(run_dir):
             '{"labels": ["a"], "scheme": {"name": "bmes", "types": []}, "epochs": []}',
             r"transitions.json:1: needs the labels of its scheme",
         ),
-        ("predictions.jsonl", '{"text": "a", "gold": [], "found": []}\n{"text', r"predictions.jsonl:2: needs JSON"),
+        (
+            "predictions.jsonl",
+            '{"text": "a", "gold": [], "found": []}\n{"text',
+            r"predictions.jsonl:2: needs a JSON object",
+        ),
         ("predictions.jsonl", '\n{"text": "a", "gold": []}', r"predictions.jsonl:2: needs text, gold .* no 'found'"),
         ("predictions.jsonl", '{"text": "a", "gold": [[0, 1]], "found": []}', r"predictions.jsonl:1: needs text, gold"),
         (

@@ -52,8 +52,7 @@ class Teacher(Stage):
 
     def prepare(self, data: RunData, folder: RunWriter | None) -> RunData:
         """The data with unlabeled items. If the student has a lexicon, they have the spans that the teacher finds."""
-        texts = [text for text in data.texts if (text if isinstance(text, str) else "".join(text)).strip()]
-        items = data.task.unlabeled_items(texts, self.config.facts.pairs)
+        items = data.task.unlabeled_items(data.texts, self.config.facts.pairs)
         if items and folder is not None and self.config.model.lexicon and self.config.data.units != "words":
             items = _new_texts(items, data.parts["train"])
             if not folder.file(TEACHER_WORDS).is_file():
