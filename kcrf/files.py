@@ -78,6 +78,12 @@ def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
     write_aside(Path(path), lambda aside: aside.write_bytes(text.encode("utf-8", "surrogatepass")))
 
 
+def shortened(items: Iterable[Any], most: int = 10, sign: str = ", ") -> str:
+    """Items for a message, such as 3, 5 and 1 more."""
+    names = list(map(str, items))
+    return sign.join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
+
+
 def json_line(value: Any) -> str:
     """A value as JSON on one line. Only lone surrogates, which UTF-8 cannot encode, force it to escape characters."""
     line = json.dumps(value, ensure_ascii=False)

@@ -13,7 +13,7 @@ from kcrf.corpora import Example, Sentence, tagged_sentence
 from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line
 from kcrf.corpora.classified import have_decimals, sorted_labels
 from kcrf.corpora.columns import begin_columns
-from kcrf.corpora.conll import _respelled, _some, conll_lines, join_tokens, read_conll_tokens
+from kcrf.corpora.conll import _respelled, conll_lines, join_tokens, read_conll_tokens
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import encoding_hint
 from kcrf.corpora.offsets import fitting_units, from_units, misplaced, to_utf16, trimmed_span
@@ -22,6 +22,7 @@ from kcrf.corpora.splits import NearDuplicates, trigrams
 from kcrf.corpora.tables import iterate_texts
 from kcrf.corpora.tagged import joined_sentence, tagged_lines, tags_of_tokens
 from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
+from kcrf.files import shortened
 from kcrf.linear.quasi_newton import minimize
 from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, f1_of_counts, span_counts
 from kcrf.networks.network import most_likely_temperature
@@ -57,7 +58,7 @@ EXAMPLES = [
     ([sorted_labels(x) for x in ({"10", "9"}, {"b", "10", "9"})], [("9", "10"), ("10", "9", "b")]),
     ([begin_columns(x) for x in (["-DOCSTART- O"], ["Kim B-PER"], ["Kim B-PER", "Lee I-PER"])], [True, None, True]),
     ([_respelled(x) for x in ("b_LOC", "I:PER", "o", "PER")], ["B-LOC", "I-PER", "O", "PER"]),
-    (_some([3, 5, 8], most=2), "3, 5 and 1 more"),
+    (shortened([3, 5, 8], most=2), "3, 5 and 1 more"),
     ([s.text for s in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])], ["Kim slept", "Yes"]),
     (conll_lines(Sentence("Kim slept", [(0, 3, "PER")], [(0, 3), (4, 9)])), ["Kim\tB-PER", "slept\tO", ""]),
     ([begins_json(["", '[{"text": "a"}]']), begins_json(["[ O", "] O"])], [True, False]),

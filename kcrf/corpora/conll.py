@@ -20,6 +20,7 @@ from kcrf.corpora.columns import (
 from kcrf.corpora.json_objects import begins_json
 from kcrf.corpora.lines import CJK, FilePath, read_corpus_lines
 from kcrf.corpora.sentences import UNKNOWN, Sentence, known_runs, unknown_parts
+from kcrf.files import shortened
 from kcrf.progress_bars import print_note
 from kcrf.tags import TagScheme, bio, bioes
 from kcrf.tags.scheme import ENTITY_TAG, violation_in_words
@@ -146,7 +147,7 @@ def _checked(path: Any, sentences: Sequence[Rows], repair: bool) -> Sequence[Row
         received = f"{tag!r}, the first of {len(dropped):,} in {count:,}"
         raise ValueError(f"{path}:{number}: needs {_NEEDED_TAG}{advice}. Received: {received}")
     if dropped:
-        numbers = _some([number for number, _ in dropped])
+        numbers = shortened(number for number, _ in dropped)
         print_note(f"{path}: {len(dropped):,} of {count:,} tags are none and are read as O, in line {numbers}")
     return _with_one_case(checked) if repair else checked
 
@@ -270,7 +271,7 @@ def _check_order(path: Any, sentences: Sequence[Rows], reading: _Reading) -> Non
     if reading.odd and len(reading.odd) < _MOST_ODD * count:
         print_note(
             f"{path}: {len(reading.odd)} of {count:,} tags break their scheme and are read as conlleval does, "
-            f"in line {_some(reading.odd)}"
+            f"in line {shortened(reading.odd)}"
         )
     elif reading.broken:
         rows, position, _, label = reading.broken[0]
@@ -282,12 +283,6 @@ def _check_order(path: Any, sentences: Sequence[Rows], reading: _Reading) -> Non
             f"{path}:{number}: tags must follow their scheme; `repair=True` reads them as conlleval does. "
             f"Received: {violation}, the first of {count} such tag{'s' if count > 1 else ''} in the file"
         )
-
-
-def _some(numbers: Sequence[int], most: int = 10) -> str:
-    """Line numbers for a message, such as 3, 5 and 1 more."""
-    shown = ", ".join(map(str, numbers[:most]))
-    return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
 
 
 def _sentences(sentences: Sequence[Rows], entities: Iterable[Any], unknown: Iterable[Any]) -> list[Sentence]:

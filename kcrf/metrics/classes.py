@@ -37,7 +37,7 @@ def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels:
     counts = np.zeros((len(labels), len(labels)), np.int64)  # (gold, predicted)
     np.add.at(counts, ([numbers[label] for label in gold], [numbers[label] for label in predicted]), 1)
     totals = zip(counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist(), counts.diagonal().tolist(), strict=True)
-    by_label = dict(zip(labels, [_scores_of(*row) for row in totals], strict=True))
+    by_label = dict(zip(labels, [scores_of(*row) for row in totals], strict=True))
     return {
         "examples": len(gold),
         "accuracy": int(np.trace(counts)) / len(gold),
@@ -77,8 +77,8 @@ def multilabel_scores(
     for label in labels:
         both = [(label in one, label in other) for one, other in zip(true, found, strict=True)]
         counts[label] = [sum(a for a, _ in both), sum(b for _, b in both), sum(a and b for a, b in both)]
-    by_label = {label: _scores_of(*row) for label, row in counts.items()}
-    together = _scores_of(*map(sum, zip(*counts.values(), strict=True)))
+    by_label = {label: scores_of(*row) for label, row in counts.items()}
+    together = scores_of(*map(sum, zip(*counts.values(), strict=True)))
     return {
         "examples": len(true),
         "accuracy": sum(a == b for a, b in zip(true, found, strict=True)) / len(true),
@@ -104,7 +104,7 @@ def _macro_f(by_label: Mapping[Any, Mapping[str, Any]]) -> float:
     return sum(occurring) / len(occurring) if occurring else 0.0
 
 
-def _scores_of(gold: int, predicted: int, correct: int) -> dict[str, Any]:
+def scores_of(gold: int, predicted: int, correct: int) -> dict[str, Any]:
     """The counts and scores of a label."""
     return {
         "true": gold,

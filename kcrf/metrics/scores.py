@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.metrics.classes import set_of_words
+from kcrf.metrics.classes import scores_of, set_of_words
 from kcrf.tags.scheme import ENTITY_TAG, spans_of_tags
 
 
@@ -191,14 +191,8 @@ def _entities(tags: Sequence[str], where: str) -> list[tuple[int, int, str]]:
 
 
 def _scores_of_counts(gold: int, predicted: int, correct: int) -> dict[str, Any]:
-    return {
-        "true_entities": gold,
-        "found_entities": predicted,
-        "correct": correct,
-        "precision": share(correct, predicted) or 0.0,
-        "recall": share(correct, gold) or 0.0,
-        "f": share(2 * correct, gold + predicted) or 0.0,
-    }
+    scores = scores_of(gold, predicted, correct)
+    return {"true_entities": scores.pop("true"), "found_entities": scores.pop("found"), **scores}
 
 
 def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any], float | None]:

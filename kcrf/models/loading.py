@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from operator import index as as_index
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from kcrf import checkpoints
 from kcrf.backend import ops, tensor_from_numpy
 from kcrf.checkpoints.names import layer_owner
+from kcrf.files import shortened
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.names import (
@@ -21,7 +23,6 @@ from kcrf.models.names import (
     WORD_EMBEDDINGS,
 )
 
-MOST_NAMES = 8  # in an error message
 OUTPUT_MATRICES = ("predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight")
 IN_ENCODER = re.compile(
     r"(module\.)?(bert|distilbert|roberta|ernie|albert|electra|nezha|embeddings|embeddings_project|encoder|transformer)[/.]"
@@ -292,6 +293,4 @@ def _assign(variables: Any, path: Any, value: Any) -> None:
         variables[prior].assign(ops.copy(value))  # JAX may donate the buffer of one of them: each needs its own
 
 
-def _shortened(names: Any) -> Any:
-    names = list(names)
-    return "; ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+_shortened = partial(shortened, most=8, sign="; ")

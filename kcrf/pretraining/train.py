@@ -14,6 +14,7 @@ import numpy as np
 from kcrf import checkpoints
 from kcrf.backend import backend_name, keras, set_random_seed
 from kcrf.checkpoints.configs import encoder_settings
+from kcrf.corpora.lines import check_is_file
 from kcrf.extras import needs_extra
 from kcrf.files import read_json
 from kcrf.models import build_transformer_model, save_pretrained
@@ -21,7 +22,7 @@ from kcrf.models.encoders import encoder_record
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches, masked_language_model, start_positions
 from kcrf.pretraining.folder import PretrainingFolder
-from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, learn_vocabulary, word_splitter, write_tokens
+from kcrf.pretraining.windows import Windows, iterate_lines, learn_vocabulary, word_splitter, write_tokens
 from kcrf.progress_bars import bar, print_note
 from kcrf.readers import PieceReader
 from kcrf.readers.pieces import EncoderReader
@@ -82,7 +83,8 @@ def pretrain(
         with needs_extra("tensorflow", "`google_checkpoint`"):
             import_module("tensorflow")
     given_steps, settings, paths = settings.steps, settings.completed(), [Path(path).absolute() for path in texts]
-    check_texts(paths)
+    for path in paths:
+        check_is_file(path)
     with locked(folder.path):
         folder.work.path.mkdir(exist_ok=True)
         try:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.corpora.lines import decode_lines, refuse_records
+from kcrf.corpora.lines import check_is_file, decode_lines, refuse_records
 from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.readers.pieces import EncoderReader
@@ -21,8 +21,9 @@ _LINES_AT_A_TIME = 2000
 
 def iterate_lines(paths: Iterable[Any]) -> Iterator[str]:
     """Yields the lines of UTF-8 files that are not blank. Files may be larger than memory."""
-    paths = [Path(path) for path in paths]
-    check_texts(paths)
+    paths = list(paths)
+    for path in paths:
+        check_is_file(path)
     for path in paths:
         with open(path, "rb") as file:
             lines = (line for line in decode_lines(file, path) if line.strip())
@@ -31,15 +32,6 @@ def iterate_lines(paths: Iterable[Any]) -> Iterator[str]:
                 refuse_records(f"{path}:1", first)
                 yield first
             yield from lines
-
-
-def check_texts(paths: Iterable[Path]) -> None:
-    """Raises FileNotFoundError or IsADirectoryError if one of the paths (`pathlib.Path`) is not a file."""
-    for path in paths:
-        if path.is_dir():
-            raise IsADirectoryError(f"{path}: needs a file of text. Received: a folder")
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file")
 
 
 def write_tokens(path: Path, lines: Iterable[str], reader: EncoderReader, split_words: Any = None) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from kcrf.corpora import Example, classified, read_classified
 from kcrf.corpora.json_objects import begins_json
 from kcrf.corpora.lines import read_lines
+from kcrf.files import shortened
 from kcrf.metrics import classification_scores, multilabel_scores, regression_scores
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.progress_bars import print_note
@@ -222,7 +223,7 @@ def _labels(user: Any, parts: Any) -> DataFacts:
         )
     absent = [label for label in labels if not counts[label]]
     if absent:
-        raise ValueError(f"`train` needs an example of each label. Received: none of {_some(absent)}")
+        raise ValueError(f"`train` needs an example of each label. Received: none of {shortened(absent)}")
     for part in parts.values():
         for example in part:
             if isinstance(example.label, tuple) and not is_multilabel:
@@ -230,7 +231,7 @@ def _labels(user: Any, parts: Any) -> DataFacts:
                 raise ValueError(f"{example.source}: needs {needed}. Received: {example.label!r}")
             if not {*labels}.issuperset(example.labels):
                 raise ValueError(
-                    f"{example.source}: needs one of the labels of the training set, {_some(labels)}. "
+                    f"{example.source}: needs one of the labels of the training set, {shortened(labels)}. "
                     f"Received: {example.label!r}"
                 )
     _check_metric(user, labels, is_multilabel)
@@ -243,14 +244,9 @@ def _labels(user: Any, parts: Any) -> DataFacts:
 def _check_metric(user: Any, labels: Sequence[str], is_multilabel: bool) -> None:
     """Raises SettingError for settings that do not fit the labels."""
     if user.metric == "f" and len(labels) != 2 and not is_multilabel:
-        requirement = f"needs two labels to be 'f'; here are {_some(labels)}; macro_f takes the mean"
+        requirement = f"needs two labels to be 'f'; here are {shortened(labels)}; macro_f takes the mean"
         raise SettingError("metric", requirement, "f")
     if is_multilabel and user.metric == "matthews":
         raise SettingError("metric", "must be f, macro_f or accuracy if texts have several labels", "matthews")
     if is_multilabel and user.teacher is not None:
         raise SettingError("teacher", "needs texts with one label each", user.teacher)
-
-
-def _some(labels: Any, limit: int = 10) -> str:
-    """The first labels and the number of the others, for a message."""
-    return ", ".join(labels[:limit]) + f" and {len(labels) - limit} more" * (len(labels) > limit)

@@ -335,14 +335,12 @@ class Tokenizer:
         text = ""
         tokens = tokens or self.ids_to_tokens([] if ids is None else ids)
         tokens = [token for token in tokens if not self._is_special(token)]
-        for place, token in enumerate(tokens):
+        for token in tokens:
             if token.startswith("##"):
                 text += token[2:]
-            elif len(token) == 1 and self._is_cjk_character(token):
-                text += token
             elif len(token) == 1 and self._is_punctuation(token):
                 text += token + " "
-            elif place and text and self._is_cjk_character(text[-1]):
+            elif len(token) == 1 and self._is_cjk_character(token) or text and self._is_cjk_character(text[-1]):
                 text += token
             else:
                 text += " " + token

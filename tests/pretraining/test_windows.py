@@ -67,7 +67,7 @@ def test_files_are_read_line_by_line(tmp_path):
     assert next(lines) == "one" and list(lines) == ["two", "three"]
     with pytest.raises(FileNotFoundError, match="nothing: no such file"):
         list(iterate_lines([tmp_path / "nothing"]))
-    with pytest.raises(IsADirectoryError, match="needs a file of text"):
+    with pytest.raises(IsADirectoryError, match="needs a file. Received: a folder"):
         list(iterate_lines([tmp_path]))
     (tmp_path / "c").write_bytes(b"fine\n\xff\n")
     with pytest.raises(ValueError, match="c:2: needs UTF-8 text"):
