@@ -7,6 +7,7 @@ from kcrf.backend.graphs import (
     graph,
     loop_ops,
     loop_target,
+    on_host,
     raise_if,
     scan,
     short_scan,

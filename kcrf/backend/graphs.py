@@ -8,6 +8,8 @@ from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from kcrf.backend.host import TensorLike, backend_name, current_stateless_scope, ops, tree
 
 Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints
@@ -143,6 +145,19 @@ def _check_later(condition: TensorLike, check: Callable[[], None]) -> None:
         arrived, refuse = _WAITING.pop(0)
         if arrived.item():
             refuse()
+
+
+def on_host(function: Callable[[np.ndarray], None], tensor: TensorLike) -> Any:
+    """Calls a function with the values of a tensor, in a compiled step, too, but for XLA on TensorFlow."""
+    if backend_name() == "jax":
+        import jax
+
+        return jax.debug.callback(lambda x: function(np.asarray(x)), tensor)
+    if backend_name() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.numpy_function(function, [tensor], [])
+    return function(ops.convert_to_numpy(tensor))
 
 
 def raise_if(condition: Any, message: str, *values: Any) -> Any:

@@ -38,7 +38,7 @@ _WARNINGS = {  # by subject
     "unused mask": "`{layer}` has no mask, so it trains and decodes padding as a part of the sentences: `{name}`, an "
     "input of the model, is not a mask of Keras. Call the layer with it: `crf(scores, mask={name})`",
     "padding": "`{layer}` has no mask, so it trains and decodes padding as a part of the sentences. Use `mask_zero="
-    "True` in the Embedding layer, or call the CRF with `mask=`. Received: {received}",
+    "True` in the Embedding layer, or call `crf(scores, mask=keras.ops.not_equal(ids, 0))`. Received: {received}",
     "multiplier": "`{layer}` takes no number of tags, only scores for each tag: its first argument is `lr_multiplier`. "
     "If this is meant, use a float. Received: lr_multiplier={size} for {size} tags",
     "unused scores": "`{layer}` was called in training, but no loss used its transitions, so they are not trained. Use "
@@ -188,7 +188,7 @@ def warn_of_padding(layer: Any, inputs: Any, tags: TensorLike) -> None:
         received = "inputs that end or begin with zeros"
     elif _is_matrix(tags) and tags.dtype.kind in "if" and _is_padding(tags[:_SAMPLE] < 0):
         received = "tags that are negative at the end or the beginning of sentences"
-    if received:
+    if received and "unused mask" not in _WARNED.get(layer, ()):
         warn_once(layer, "padding", received=received)
 
 

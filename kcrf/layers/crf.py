@@ -9,11 +9,13 @@ from kcrf.backend import (
     Tensor,
     TensorLike,
     backend_name,
+    check_if,
     constant_beside,
     exports_onnx,
     is_tracing,
     keras,
     mask_ignores_inputs,
+    on_host,
     ops,
 )
 from kcrf.backend.hints import KeyedLayerOptions, LayerOptions
@@ -22,6 +24,7 @@ from kcrf.crf.functions import log_sums_onward
 from kcrf.layers import checks
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer, real_positions
+from kcrf.layers.labels import has_rank
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseLoss, SparseLoss
 from kcrf.tags import TagScheme
@@ -108,11 +111,17 @@ class ConditionalRandomField(ChainLayer):
         return outputs
 
     def check_labels(self, y_true: TensorLike, y_pred: TensorLike) -> None:
-        """Warns if the labels `(batch, time)` of the first batch look padded, where they have values and no mask."""
-        if not (self._labels_are_checked or is_tracing() or backend_name() == "jax"):
+        """Warns if the labels `(batch, time)` of the first batch with unknown ends look padded, without a mask."""
+        is_first = backend_name() != "torch" or not (self._labels_are_checked or is_tracing())
+        if is_first and has_rank(y_true) and len(y_true.shape) == 2:
+            self._labels_are_checked |= backend_name() == "torch"  # elsewhere a compiled step asks for each batch
+            unknown = ops.any(y_true[:, :1] < 0) | ops.any(y_true[:, -1:] < 0)
+            check_if(unknown & ops.all(real_positions(y_pred)), lambda: on_host(self._look_at_labels, y_true))
+
+    def _look_at_labels(self, labels: np.ndarray) -> None:
+        if backend_name() == "torch" or not self._labels_are_checked:
             self._labels_are_checked = True
-            if ops.all(real_positions(y_pred)):
-                checks.warn_of_padding(self, [], ops.convert_to_numpy(y_true))
+            checks.warn_of_padding(self, [], labels)
 
     def compute_output_spec(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         if not self.is_loaded and mask_ignores_inputs(mask):

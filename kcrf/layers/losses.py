@@ -37,7 +37,6 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             accuracy.copy_scores()
         if sample_weight is _NOT_GIVEN:
             return self._checked(y_true, ops.convert_to_tensor(y_pred))
-        layer.check_labels(y_true, y_pred)
         has_axes = sample_weight is not None and has_rank(sample_weight) and len(sample_weight.shape) > 1
         if has_axes and sample_weight.shape[1] != 1:
             raise ValueError(
@@ -54,7 +53,9 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
 
     def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         """The losses `(batch,)` for Keras' trainer. Forbidden labels are an error."""
-        return self._checked(y_true, y_pred, highest=_IMPOSSIBLE)
+        losses = self._checked(y_true, y_pred, highest=_IMPOSSIBLE)
+        self._layer().check_labels(y_true, y_pred)
+        return losses
 
     def _checked(self, y_true: TensorLike, y_pred: TensorLike, highest: float = math.inf) -> Any:
         """The losses `(batch,)`, and an error if one is NaN or too high. One check costs fewer kernels than two."""

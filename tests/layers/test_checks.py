@@ -8,7 +8,7 @@ import pytest
 from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 
-from kcrf.backend import backend_name, keras, ops
+from kcrf.backend import keras, ops
 from kcrf.bert4keras import restore_keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
 from kcrf.models import build_transformer_model
@@ -304,14 +304,38 @@ def test_a_padding_mask_that_the_crf_does_not_get_is_named_once(is_nested):
     ConditionalRandomField()(scores, mask=inputs["padding_mask"])  # warns of nothing
 
 
-@pytest.mark.skipif(backend_name() != "torch", reason="the labels of a compiled step have no values")
 @pytest.mark.parametrize("unknown", [-1, -100])
-def test_labels_that_look_padded_without_a_mask_are_named(unknown):
+def test_labels_that_look_padded_without_a_mask_are_named_once(unknown):
     restore_keras()  # `fit` as it is without kcrf.bert4keras
     layer = ConditionalRandomField(name="CRF")
     inputs = keras.Input((6, 3))
     model = keras.Model(inputs, layer(keras.layers.Dense(4)(inputs)))
     model.compile("sgd", loss=layer.sparse_loss)
     tags = np.where(REAL, 1, unknown)
-    with pytest.warns(UserWarning, match="tags that are negative at the end or the beginning of sentences"):
+    line = r"`crf\(scores, mask=keras.ops.not_equal\(ids, 0\)\)`. Received: tags that are negative at the end or"
+    with pytest.warns(UserWarning, match=line) as said:
         model.fit(np.ones((8, 6, 3)), tags, epochs=2, verbose=0)
+    assert sum("`CRF`" in str(one.message) for one in said) == 1
+
+
+def test_unknown_labels_that_are_masked_or_no_padding_are_taken():
+    restore_keras()
+    words, tags = keras.Input((6,), dtype="int32"), np.where(REAL, 1, -1)
+    inside = np.where(np.arange(6) == LENGTHS[:, None] - 1, -1, 1)  # unknown, but not at the ends alone
+    for mask, labels in ((keras.ops.not_equal(words, 0), tags), (None, inside)):
+        crf = ConditionalRandomField()
+        scores = keras.layers.Dense(4)(keras.layers.Embedding(20, 4)(words))
+        model = keras.Model(words, crf(scores, mask=mask))
+        model.compile("sgd", loss=crf.sparse_loss)
+        model.fit(WORDS, labels, batch_size=2, verbose=0)
+
+
+def test_a_padding_mask_in_the_inputs_and_labels_that_look_padded_have_one_warning():
+    restore_keras()
+    encoder, layer = encoder_of_another_library(), ConditionalRandomField(name="CRF")
+    with pytest.warns(UserWarning) as said:
+        model = keras.Model(encoder.input, layer(keras.layers.Dense(4)(encoder.output)))
+        model.compile("sgd", loss=layer.sparse_loss)
+        inputs = {"token_ids": WORDS, "segment_ids": WORDS * 0, "padding_mask": REAL.astype("int32")}
+        model.fit(inputs, TAGS, verbose=0)
+    assert sum("`CRF`" in str(one.message) for one in said) == 1
