@@ -180,7 +180,7 @@ def read_config(source: Source, model: str | None = None) -> dict[str, Any]:
     family = SAME_AS.get(named, named) or _family_of(config, model)
     if family not in FAMILIES:
         raise UnknownModelError(
-            f"{where}: model_type must be one of {(*FAMILIES, *SAME_AS)}, others are not supported; "
+            f"{where}: model_type must be one of {sorted({*FAMILIES, *SAME_AS})}, others are not supported; "
             f"`kcrf.layers.TransformersEncoder` has them on PyTorch. Received: {family!r}"
         )
     if model in LIKE_BERT and family in LIKE_BERT:
@@ -221,7 +221,7 @@ def encoder_config(folder: str | PathLike[str]) -> dict[str, Any]:
     except ValueError:  # a model that the installed version does not know
         raise unknown from None
     if config.is_encoder_decoder:
-        raise unknown
+        raise ValueError(f"{folder}: needs an encoder. Received: {kind!r}, which has a decoder, too")
     print(f"{folder}: {kind!r} has no layers in kcrf, so transformers computes it")
     names = ("num_hidden_layers", "vocab_size", "max_position_embeddings", "type_vocab_size", "pad_token_id")
     values = {name: getattr(config, name, None) for name in names}

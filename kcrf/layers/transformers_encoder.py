@@ -12,8 +12,8 @@ from kcrf.backend.hints import LayerOptions
 from kcrf.extras import needs_extra
 from kcrf.layers.embeddings import padding_mask
 
-# Modules above all layers, which are not embeddings: ModernBERT's `final_norm`, GPT-2's `ln_f`, LLaMA's `norm`.
-_ABOVE = re.compile(r"(.*\.)?(final|ln_f)|norm\.")
+# Modules above all layers, which are not embeddings: ModernBERT's `final_norm`, GPT-2's `ln_f`, LLaMA's `norm`, others.
+_ABOVE = re.compile(r"(.*\.)?(final|ln_f|ln\.|norm_f|ln_out|emb_layer_norm_after)|norm\.|LayerNorm\.")
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -65,6 +65,7 @@ class TransformersEncoder(keras.layers.Layer):
         # Read by `variable_table` and by the decay to pretrained weights.
         self.encoder_record = SimpleNamespace(report=SimpleNamespace(loaded=loaded, reinitialized=skipped))
         self.supports_masking = self.built = True
+        _try_padding(settings.model_type, module, self.pad_token_id, bool(source))
         if source:
             print(
                 f"{source}: {settings.model_type} of transformers, {len(loaded)} loaded, {len(skipped)} reinitialized"
@@ -74,11 +75,11 @@ class TransformersEncoder(keras.layers.Layer):
         """Tracks a parameter of the module as a Keras variable."""
         owner, _, leaf = name.rpartition(".")
         kind = type(self.module.get_submodule(owner)).__name__
-        blocks = _blocks(self.module)[0] + "."
-        if name.startswith(blocks):
-            scope = "Transformer-" + owner.removeprefix(blocks).replace(".", "-", 1)
-        else:
-            scope = ("Output-" if _ABOVE.match(name) else "Embedding-") + owner
+        scope = ("Output-" if _ABOVE.match(name) else "Embedding-") + owner
+        for blocks in _blocks(self.module):
+            if name.startswith(f"{blocks}."):
+                number, _, inner = owner.removeprefix(f"{blocks}.").partition(".")
+                scope = f"Transformer-{number}-{inner or blocks}"
         if "norm" in kind.lower() and "Norm" not in scope:
             scope += "-Norm"
         with ExitStack() as scopes:
@@ -143,6 +144,8 @@ def _settings(config: str | PathLike[str] | Mapping[str, Any], pad_token_id: int
         settings.pad_token_id = pad_token_id
     if settings.pad_token_id is None:
         raise ValueError(f"{config}: needs `pad_token_id`, which its configuration lacks. Received: None")
+    if settings.is_encoder_decoder:
+        raise ValueError(f"{config}: needs an encoder. Received: {settings.model_type!r}, which has a decoder, too")
     settings.use_cache = False
     if layers is not None:
         settings.num_hidden_layers = layers
@@ -162,8 +165,8 @@ def _module(source: Any, settings: Any, skip_top_layers: int) -> tuple[Any, tupl
     fresh: tuple[str, ...] = ()
     if source:
         module, told = AutoModel.from_pretrained(source, config=settings, output_loading_info=True, **options)
-        name, blocks = _blocks(module)
-        fresh = tuple(f"{name}.{number}." for number in range(depth - skip_top_layers, depth))
+        blocks, numbers = _blocks(module), range(depth - skip_top_layers, depth)
+        fresh = tuple(f"{name}.{number}." for name in blocks for number in numbers)
         absent = [key for key in sorted(told["missing_keys"]) if not key.startswith((*fresh, "pooler."))]
         absent += [str(item[0]) for item in told["mismatched_keys"]]
         if absent:
@@ -171,20 +174,38 @@ def _module(source: Any, settings: Any, skip_top_layers: int) -> tuple[Any, tupl
             raise ValueError(f"{source}: needs {needed}. Received: none for {absent[:8]}")
     if fresh or not source:
         new = AutoModel.from_config(settings, **options)
-    if fresh:
-        blocks[-skip_top_layers:].load_state_dict(_blocks(new)[1][-skip_top_layers:].state_dict())
+    for name, part in blocks.items() if fresh else ():
+        part[-skip_top_layers:].load_state_dict(_blocks(new)[name][-skip_top_layers:].state_dict())
     module = module if source else new
     if hasattr(module, "pooler"):
-        module.pooler = None  # whose parameters would get no gradient
+        module.pooler = torch.nn.Identity()  # of its own it has parameters, which would get no gradient
     return module.to(ops.convert_to_tensor(0.0).device), fresh
 
 
-def _blocks(module: Any) -> tuple[str, Any]:
-    """The name of the list of a module's transformer layers, and the list."""
+def _try_padding(kind: str, module: Any, padding: int, is_new: bool) -> None:
+    """Raises ValueError if a module needs more than token ids and a mask, and says so if it reads padding."""
+    import torch
+
+    ids = torch.full((2, 8), 3 if padding == 2 else 2, device=next(module.parameters()).device)
+    ids[1, 4:] = padding
+    try:
+        with torch.no_grad():
+            calls = (module.eval()(x, attention_mask=(x != padding).long()) for x in (ids, ids[1:, :4]))
+            padded, alone = (outputs.last_hidden_state[-1, :4] for outputs in calls)
+    except Exception as error:  # whatever a model raises
+        raise ValueError(f"{kind!r} of transformers needs more than token ids and a mask. Received: {error}") from None
+    if is_new and (padded - alone).abs().max() > 1e-4 * alone.abs().max():
+        print(f"{kind!r} of transformers reads padding, too: a text can have other tags beside longer texts")
+
+
+def _blocks(module: Any) -> dict[str, Any]:
+    """The lists with a part of each transformer layer by name: most models have one, XLM has several."""
     from torch.nn import ModuleList
 
-    depth = module.config.num_hidden_layers
+    depth, found = module.config.num_hidden_layers, dict[str, Any]()
     for name, part in module.named_modules():
-        if isinstance(part, ModuleList) and len(part) == depth:
-            return name, part
-    raise ValueError(f"`transformers` needs a model with a list of {depth} layers. Received: {type(module).__name__}")
+        if isinstance(part, ModuleList) and len(part) == depth and not name.startswith((*(f"{n}." for n in found),)):
+            found[name] = part
+    if not found:
+        raise ValueError(f"The model needs a list of {depth} layers. Received: {type(module).__name__}")
+    return found

@@ -35,6 +35,12 @@ KINDS = {
     | {"norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False},
     "modernbert": {"global_attn_every_n_layers": 2, "local_attention": 4},
     "xlm-roberta": {"type_vocab_size": 1},  # which has layers in kcrf, too
+    "squeezebert": {  # which calls its pooler in any case
+        "embedding_size": 16,
+        **{f"{part}_groups": 1 for part in ("q", "k", "v", "post_attention", "intermediate", "output")},
+    },
+    "xlm": {},  # as FlauBERT, with a list for each part of the layers
+    "megatron-bert": {},  # with a normalization above all layers
 }
 
 
@@ -74,7 +80,7 @@ def test_hidden_states_are_those_of_transformers(kind, tmp_path):
     np.testing.assert_allclose(lower[real], expected.hidden_states[1].numpy()[real], rtol=1e-5, atol=1e-5)
     assert np.isfinite(top).all()
     shorter = TransformersEncoder(folder, layers=2)(ids)  # a normalization above all layers comes after the last one
-    if kind != "modernbert":
+    if kind not in ("modernbert", "megatron-bert"):
         np.testing.assert_allclose(
             ops.convert_to_numpy(shorter)[real], expected.hidden_states[2].numpy()[real], rtol=1e-5, atol=1e-5
         )
@@ -102,9 +108,11 @@ def test_a_keras_model_trains_each_layer_at_its_rate_and_is_loaded_again(kind, t
         number = re.search(r"Encoder/Transformer-(\d)-", row["path"])
         depth = int(number[1]) - 3 if number else None
         factor = 0.5**-depth if number else 1 / 16 if "/Embedding-" in row["path"] else 1
+        named = r"^(CRF|Emissions)|/Transformer-\d-|/Embedding-.*emb|/Output-.*Norm/"
+        assert re.search(named, row["path"]) or kind == "deberta-v2"
         assert row["multiplier"] == (2 if not row["path"].startswith("Encoder/") else factor), row["path"]
         assert row["origin"] == ("re-initialized" if depth == -1 else "loaded" if "Encoder/" in row["path"] else "new")
-        is_plain = len(row["shape"]) == 2  # matrices alone are decayed, whatever the names of normalizations
+        is_plain = len(row["shape"]) >= 2  # kernels alone are decayed, whatever the names of normalizations
         assert row["decayed"] is is_plain, row["path"]
     assert {row["path"].split("/")[1][:9] for row in rows if "Encoder/" in row["path"]} >= {"Embedding", "Transform"}
     ids = tokens()[:4]
@@ -217,6 +225,22 @@ def test_other_models_and_damaged_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="model_type must be one of .* Received: 'unheard-of'"):
         train_tagger(Settings(bert=str(folder), **QUICK), SENTENCES, SENTENCES, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_models_that_need_more_than_tokens_are_refused_and_those_that_read_padding_are_named(tmp_path, capsys):
+    folder = folder_of(unigram(), tmp_path)
+    sizes = {**SIZES, "vocab_size": SubwordTokenizer.of_folder(folder).vocab_size}
+    for kind, line in (("xmod", "than token ids and a mask. Received: Input language"), ("t5", "has a decoder, too")):
+        with pytest.raises(ValueError, match=line):
+            TransformersEncoder({**sizes, "model_type": kind})
+        transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **sizes)).save_pretrained(folder)
+        with pytest.raises(ValueError, match=line):
+            train_tagger(Settings(bert=str(folder), **QUICK), SENTENCES, SENTENCES, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    for kind, reads_padding in (("fnet", True), ("mpnet", False)):
+        transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **sizes)).save_pretrained(folder)
+        TransformersEncoder(folder)
+        assert ("reads padding, too: a text" in capsys.readouterr().out) is reads_padding
 
 
 @pytest.mark.slow
