@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from kcrf.commands.parsers import print_scores
+from kcrf.commands.parsers import command_to_use, print_scores
 
 EPILOG = "example:\n  kcrf info runs/people"
 OPTIONS = "RUN_DIR  A folder that `kcrf train` wrote, or an exported model."
@@ -29,7 +29,7 @@ def run(options: Namespace) -> None:
         "training data": sources.get("train"),
         "trained on": f"{describe_run(config, config.facts.items)}" if config.facts.items else None,
         "settings": ", ".join(f"{name}={value}" for name, value in stored.user.said().items()),
-        "use": f"kcrf {config.task.command} --model {options.run_dir} FILE",
+        "use": command_to_use(options.run_dir, config),
     }
     for name, value in rows.items():
         if value:

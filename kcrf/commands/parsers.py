@@ -3,6 +3,7 @@
 import argparse
 import csv
 import re
+import shlex
 from argparse import SUPPRESS, Namespace
 from difflib import get_close_matches
 from importlib import import_module
@@ -212,6 +213,13 @@ def refuse_data_options(options: Namespace, task: str) -> None:
         for name in sorted(other.file_options - TASKS[task].file_options):
             if getattr(options, name, None) is not None:
                 raise ValueError(f"--{name.replace('_', '-')} needs --task {other.name}. Received: --task {task}")
+
+
+def command_to_use(path: Any, config: Any) -> str:
+    """The command line that uses a model, with the first of its segmentation standards if it has several."""
+    standards = config.data.standards
+    standard = f"--standard {shlex.quote(standards[0])} " if len(standards) > 1 else ""
+    return f"kcrf {config.task.command} --model {shlex.quote(str(path))} {standard}FILE"
 
 
 def print_scores(title: str, parts: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kcrf.commands.parsers import CommandParser, print_scores
+from kcrf.commands.parsers import CommandParser, command_to_use, print_scores
 from kcrf.commands.quiet import quiet_import
 
 Sources = dict[str, Any]
@@ -73,7 +73,7 @@ def with_scheme_of_file(settings: Any, sources: Sources) -> Any:
 
 def _train(out: str, settings: Any, sources: Sources, resumes: bool = False, overwrite: bool = False) -> None:
     """Trains or resumes a run, and prints its scores."""
-    from kcrf.tasks import task_of
+    from kcrf.runs import RunFolder
 
     try:
         tagger, scores = _run_training(out, settings, sources, resumes, overwrite)
@@ -81,7 +81,7 @@ def _train(out: str, settings: Any, sources: Sources, resumes: bool = False, ove
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
     print_scores(out, scores)
-    print(f"saved to {out}; try: kcrf {task_of(settings.task).command} --model {shlex.quote(str(out))} FILE")
+    print(f"saved to {out}; try: {command_to_use(out, RunFolder(out).read_config().config)}")
     _print_expected(tagger)
     if tagger.advice:
         print(

@@ -55,10 +55,10 @@ class Chain:
     def divided(self, temperature: float) -> "Chain":
         """The chain with all scores divided by a temperature. Above 1, probabilities are less extreme.
 
-        Forbidden scores stay forbidden.
+        Forbidden scores stay forbidden; allowed ones would become as low below a temperature of 0.0001.
         """
-        if isinstance(temperature, (int, float, np.number)) and not 0 < temperature < np.inf:
-            raise ValueError(f"`temperature` must be a finite number above 0. Received: {temperature}")
+        if isinstance(temperature, (int, float, np.number)) and not 1e-4 <= temperature < np.inf:
+            raise ValueError(f"`temperature` must be a finite number of at least 0.0001. Received: {temperature}")
         if temperature == 1:
             return self
         names = [name for name in ("emissions", "transitions", "start", "end") if getattr(self, name) is not None]

@@ -80,7 +80,7 @@ class LinearTrainer(ABC):
     def train_batch(self, batch: LinearBatch, on_step: OnStep = None) -> float:
         """Trains on a batch. Returns the negative log likelihood of the windows.
 
-        Calls `on_step` with the number of each step, from 0, and `{"loss": loss}`.
+        Calls `on_step` with the number of each step, from 0, and `{"loss": loss of a window}`.
         """
 
 
@@ -127,7 +127,7 @@ class LBFGSTrainer(LinearTrainer):
 
         def on_iteration(number: int) -> None:
             if on_step:
-                on_step(number, {"loss": loss})
+                on_step(number, {"loss": loss / len(batch.packing.lengths)})
 
         best, _ = minimize(objective, start.astype("float64"), self.l1, self.iterations, on_iteration=on_iteration)
         objective(best)
@@ -195,7 +195,7 @@ class AdaGradTrainer(LinearTrainer):
         self._squared_steps += of_steps**2
         self.model.transitions -= self.learning_rate * of_steps / (1 + np.sqrt(self._squared_steps))
         if on_step:
-            on_step(0, {"loss": loss})
+            on_step(0, {"loss": loss / len(batch.packing.lengths)})
         return loss
 
 

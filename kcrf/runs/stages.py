@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import ClassVar
 
-from kcrf.runs.options import FACTOR, NOT_NEGATIVE, POSITIVE, PROBABILITY, documented, option
+from kcrf.runs.options import FACTOR, NOT_NEGATIVE, PROBABILITY, TEMPERATURE, documented, option
 
 
 class StageConfig:
@@ -113,7 +113,7 @@ class TeacherConfig(StageConfig):
 
     teacher: str | PathLike[str] | None = option(None, none="no teacher", metavar="RUN_DIR", is_path=True)
     teacher_weight: float = option(0.9, range=FACTOR)
-    teacher_temperature: float | None = option({"scratch": 1.0, "bert": 1.0}, range=POSITIVE)
+    teacher_temperature: float | None = option({"scratch": 1.0, "bert": 1.0}, range=TEMPERATURE)
 
     @property
     def soft_targets(self) -> tuple[float, float] | None:

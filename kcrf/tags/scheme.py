@@ -276,9 +276,9 @@ def words_to_tags(words: Iterable[str]) -> list[int]:
     if isinstance(words, str):
         raise ValueError(f"`words_to_tags` needs a list of words. Received: {words[:40]!r}; use words.split()")
     words = list(words)
-    wrong = next((word for word in words if not isinstance(word, str) or not word), None)
+    wrong = next((word for word in words if not isinstance(word, str) or word.split() != [word]), None)
     if wrong is not None:
-        raise ValueError(f"`words_to_tags` needs words, none of them empty. Received: {wrong!r}")
+        raise ValueError(f"`words_to_tags` needs words, not empty and without white space. Received: {wrong!r}")
     return [tag for word in words for tag in word_tags(len(word))]
 
 

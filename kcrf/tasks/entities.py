@@ -1,6 +1,7 @@
 """Named-entity recognition. Needs NumPy only."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,11 @@ class Entities(Task):
         types = types_of(user, parts, "entities of types", "missed")
         if not types:
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
+        same = Counter(map(str.casefold, types))
+        if alike := [name for name in types if same[name.casefold()] > 1]:
+            print_note(
+                f"train: types that differ in upper and lower case alone are different types: {', '.join(alike)}"
+            )
         if not any(sentence.spans for sentence in parts["valid"]):
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
         if user.units is None:

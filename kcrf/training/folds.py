@@ -10,6 +10,7 @@ import numpy as np
 from kcrf.corpora import Sentence
 from kcrf.corpora.sentences import for_each_group
 from kcrf.metrics.learning_curves import LearningCurve
+from kcrf.progress_bars import bar, quiet
 from kcrf.runs.formats import probabilities_of
 from kcrf.taggers.coverage import probabilities_of_gold
 from kcrf.taggers.decoder import parts_of_sentences
@@ -93,10 +94,13 @@ def train_folds(plan: RunPlan) -> FoldsTagger:
         data = replace(plan.data, parts={"train": train, "valid": others}, copies=None)
         own = plan_run(user, data, table=STAGES)
         tagger = linear.linear_tagger(own, linear.train_linear_models(own, own.windows))
+        shown.advance(task)
         return tagger, tagger.scores(others)[tagger.metric]
 
-    taggers, scores = zip(*(trained(fold_of != fold) for fold in range(FOLDS)), strict=True)
-    few = [trained(fold_of == fold)[1] for fold in range(2)]
+    with bar() as shown, quiet(True):  # one bar for all
+        task = shown.add_task("training on parts, to score the model", total=FOLDS + 2)
+        taggers, scores = zip(*(trained(fold_of != fold) for fold in range(FOLDS)), strict=True)
+        few = [trained(fold_of == fold)[1] for fold in range(2)]
     draws = np.stack([few, np.reshape(scores, (2, -1)).mean(axis=1)], axis=1)  # (draws, sizes)
     sizes = [int((fold_of == 0).sum()), int((fold_of != 0).sum())]
     curve = LearningCurve(taggers[0].metric, len(items), sizes, draws) if any(few) else None

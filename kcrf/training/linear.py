@@ -42,12 +42,13 @@ def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearM
     learned, too; one for each segmentation standard."""
     history, batches, trainers, best = _history(plan.config), _batches(plan.config, windows), _trainers(plan), {}
     with bar() as shown:
-        task = shown.add_task("epochs of the linear model", total=plan.config.training.epochs)
+        steps = (plan.config.training.epochs or 1) * plan.config.facts.steps
+        task = shown.add_task("training a linear model", total=steps)
         while not history.is_done():
-            record, models = _epoch(plan, trainers, batches, len(history.rows))
+            record, models = _epoch(plan, trainers, batches, len(history.rows), lambda *_: shown.advance(task))
             if history.add(record) or plan.data.apart:  # sentences that are learned judge no epoch
                 best = models
-            shown.advance(task)
+        shown.update(task, completed=steps)  # which may be fewer
     return best
 
 

@@ -106,8 +106,8 @@ REFUSED = [
     ("train --train words.txt --out x --teacher missing", "config.json: no such file"),
     ("train --train words.txt --out x --teacher-temperature 2", "--teacher-temperature needs --teacher"),
     (
-        "train --train words.txt --out x --teacher {words} --teacher-temperature 0",
-        "--teacher-temperature must be positive. Received: 0",
+        "train --train words.txt --out x --teacher {words} --teacher-temperature 1e-300",
+        "--teacher-temperature must be at least 0.0001. Received: 1e-300",
     ),
     ("train --train words.txt --out x --unlabeled words.txt", "--unlabeled needs --teacher RUN_DIR"),
     ("train --train words.txt --out x --teacher {words} --unlabeled empty.txt", "empty.txt: needs one text per line"),

@@ -62,11 +62,20 @@ def test_a_divided_and_constrained_chain_has_the_enumerated_likelihoods(temperat
     assert all(scheme.violations(path[mask].tolist()) == [] for path, mask in zip(paths, MASK, strict=True))
 
 
-@pytest.mark.parametrize("temperature", [0, -1.0, float("nan"), float("inf"), np.float32(0)])
+@pytest.mark.parametrize("temperature", [0, -1.0, float("nan"), float("inf"), np.float32(0), 1e-300, 9e-5])
 def test_scores_are_divided_by_a_number_above_0(temperature):
-    """-1 would turn the best path into the worst, 0 all probabilities into NaN."""
-    with pytest.raises(ValueError, match=f"`temperature` must be a finite number above 0. Received: {temperature}"):
+    """-1 would turn the best path into the worst, 0 and 1e-300 all probabilities into NaN; 1e-12 forbade low scores."""
+    least = "a finite number of at least 0.0001"
+    with pytest.raises(ValueError, match=f"`temperature` must be {least}. Received: {temperature}"):
         CHAIN.divided(temperature)
+
+
+def test_at_the_lowest_temperature_the_best_path_has_all_the_probability():
+    emissions = np.random.default_rng(0).normal(-5, 5, (2, 500, SIZE)).astype("float32")
+    chain = Chain(emissions, np.ones((2, 500), bool), TRANSITIONS)
+    marginals = ops.convert_to_numpy(crf.marginals(chain.divided(1e-4)))
+    assert_array_equal(marginals.argmax(axis=-1), ops.convert_to_numpy(crf.viterbi(chain)))
+    assert_allclose(marginals.max(axis=-1), 1, atol=1e-3)
 
 
 def test_what_is_forbidden_stays_forbidden_at_any_temperature():

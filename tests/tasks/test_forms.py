@@ -315,6 +315,15 @@ def test_the_same_letter_after_each_entity_is_noted(end, after, is_noted, capsys
     assert (capsys.readouterr().err.count(note.replace("怀", names[0][2]).replace("一倀", names[0][:2]))) == is_noted
 
 
+@pytest.mark.parametrize(("labels", "alike"), [("LOC loc PER Per ORG", "LOC, PER, Per, loc"), ("LOC LOCATION", None)])
+def test_types_that_differ_in_case_alone_are_noted(labels, alike, capsys):
+    sentences = [Sentence("李雷", [(0, 2, label)]) for label in labels.split()]
+    facts = task_of("ner").facts(Settings(task="ner"), {"train": sentences, "valid": sentences})
+    assert set(facts.types) == {*labels.split()}
+    note = f"train: types that differ in upper and lower case alone are different types: {alike}\n"
+    assert capsys.readouterr().err == (note if alike else "")
+
+
 @pytest.mark.parametrize(("known", "is_noted"), [(3, True), (2, False)])
 def test_a_test_set_of_training_texts_is_told(known, is_noted, tmp_path, capsys):
     train = [["今天", "天气", str(number)] for number in range(8)]

@@ -33,6 +33,14 @@ def run(corpus, tmp_path_factory):
     return folder
 
 
+def test_a_terminal_shows_one_bar_for_all_parts(corpus, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # takes the captured stream for a terminal
+    train_tagger(replace(SETTINGS, augment=1), corpus.train[:40], out=tmp_path / "run", progress=False)
+    shown = capsys.readouterr().err
+    assert "training on parts, to score the model" in shown and "6/6" in shown
+    assert "training a linear model" not in shown and "/30" not in shown  # no copies of three quarters of 40
+
+
 def rows_of(run):
     return list(map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines()))
 

@@ -75,6 +75,15 @@ def test_the_state_of_adagrad_has_the_features_that_occurred_and_goes_on_from_th
     np.testing.assert_array_equal(*(trainer.model.transitions for trainer in trainers))
 
 
+@pytest.mark.parametrize("make", [AdaGradTrainer, LBFGSTrainer])
+def test_progress_shows_the_loss_of_a_sentence_as_the_log_does(make):
+    random, losses = np.random.default_rng(0), []
+    windows = [(random.choice([1, 5, 9, 30], (4, 3)), np.array([0, 1, 3, 0])) for _ in range(8)]
+    (batch,) = linear_batches(windows, 8)
+    total = make(LinearModel.new(bmes(), 64, False)).train_batch(batch, lambda _, logs: losses.append(logs["loss"]))
+    np.testing.assert_allclose(losses[-1], total / 8, rtol=1e-5)
+
+
 @pytest.mark.slow
 def test_penalties_make_scores_0_and_small(tmp_path):
     sizes = {}

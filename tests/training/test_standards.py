@@ -343,7 +343,11 @@ def test_the_command_line_trains_and_uses_standards(tmp_path, capsys, monkeypatc
     (tmp_path / "text").write_text("\n".join(TEXTS), encoding="utf-8")
     files = ["--standard=whole=whole.txt", "--standard=halves=halves.txt", "--test=halves=halves.test"]
     assert main(["train", "--encoder", "linear", "--epochs", "2", *files, "--out", "runs/both"]) == 0
-    assert capsys.readouterr().out.count("halves") == 2  # of the validation and the test set
+    shown = capsys.readouterr().out
+    assert shown.count("halves") == 2  # of the validation and the test set
+    line = "kcrf segment --model runs/both --standard whole FILE"  # without a standard it would not run
+    assert f"saved to runs/both; try: {line}\n" in shown
+    assert main(["info", "runs/both"]) == 0 and f"use: {line}\n" in capsys.readouterr().out
     sources = RunFolder("runs/both").read_config().data["sources"]
     assert sources["train"] == {name: str(tmp_path / f"{name}.txt") for name in TRAIN} and sources["valid"] is None
     for name in TRAIN:
