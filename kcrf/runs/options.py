@@ -31,6 +31,7 @@ FRACTION = Range("at least 0 and below 1", lambda x: 0 <= x < 1)
 PROBABILITY = Range("above 0 and below 1", lambda x: 0 < x < 1)
 FACTOR = Range("above 0 and at most 1", lambda x: 0 < x <= 1)
 TEMPERATURE = Range("at least 0.0001", lambda x: 1e-4 <= x < float("inf"))
+UP_TO_1 = Range("from 0 to 1", lambda x: 0 <= x <= 1)
 LENGTH = Range("from 8 to 512", lambda x: 8 <= x <= 512)
 LAYERS = Range(
     '"last", "all" or different numbers such as "8,11"',

@@ -28,6 +28,7 @@ RULES = (
     Rule("pool=pooler", "read_layers", "last"),
     Rule("pool=pooler pool=cnn", "encoder", "none"),
     Rule("pool=cnn", "layer_pooling", "concat"),
+    Rule("mixout prior_decay", "layerwise_decay", 0, is_refused=True),
     Rule("vectors_at train_vectors max_vectors", "vectors", GIVEN),
     Rule("constraints crf_lr_multiplier linear_weight encoder=linear", "head", "crf"),
     Rule("linear_weight encoder=linear", "ngrams", True),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.runs.model_config import BY_SIZE
-from kcrf.runs.options import FACTOR, FRACTION, FRACTION_OR_AUTO, LENGTH, NOT_NEGATIVE, POSITIVE, documented, option
+from kcrf.runs.options import FRACTION, FRACTION_OR_AUTO, LENGTH, NOT_NEGATIVE, POSITIVE, UP_TO_1, documented, option
 from kcrf.tags import TagScheme
 from kcrf.tasks import TASKS
 
@@ -64,7 +64,7 @@ class OptimizerConfig:
         head_lr_multiplier: Learning-rate multiplier of the layers on top of the BERT. For a bilstm on a few hundred
             sentences, use 1e-2 divided by the learning rate.
         layerwise_decay: Factor on the learning rate from each layer to the one below it. Use 0.8 to 0.95 for small
-            datasets; 1 gives all layers the same learning rate.
+            datasets; 1 gives all layers the same learning rate, and 0 freezes the BERT, with its skipped layers.
         weight_decay: Weight decay of AdamW: the fraction of a weight that a step removes, before multiplying by the
             learning rate.
         bias_correction: Adam's bias correction. If no, as in the original BERT code, fine-tuning on small datasets is
@@ -91,7 +91,7 @@ class OptimizerConfig:
     )
     l2: float | None = option(None, range=NOT_NEGATIVE, none="0.03, 0.01 for words; adagrad has none")
     head_lr_multiplier: float = option(10.0, group="BERT", range=POSITIVE)
-    layerwise_decay: float = option(1.0, group="BERT", range=FACTOR)
+    layerwise_decay: float = option(1.0, group="BERT", range=UP_TO_1)
     weight_decay: float = option(0.01, group="BERT", range=NOT_NEGATIVE)
     bias_correction: bool = option(True, group="BERT")
     prior_decay: float = option(0.0, group="BERT", range=NOT_NEGATIVE)

@@ -1,9 +1,10 @@
 """Fits the model of a planned run, and scores it."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
-from kcrf.backend import keras, set_random_seed
+from kcrf.backend import keras, path_of, set_random_seed
 from kcrf.networks.tagging import HEAD, crf_of
 from kcrf.optimizers import AdamWeightDecay, layerwise_decay
 from kcrf.progress_bars import print_note, quiet
@@ -122,6 +123,8 @@ def compile_model(model: keras.Model, config: RunConfig, loss: Any, steps: int) 
     optimizer = config.optimizer
     rate = learning_rate(optimizer.learning_rate, optimizer.schedule, optimizer.warmup, steps)
     if config.model.bert is not None:
+        for variable in model.trainable_variables if optimizer.layerwise_decay == 0 else ():
+            variable.trainable = re.match(f"{HEAD}|CRF", path_of(variable)) is not None
         model.compile(_adam_w(model, optimizer, rate), loss=loss)
         return
     momentum = min(0.998, 1 - 10 / steps) if steps > 20 else 0.5  # averages over 500 steps, or a tenth of a short run
@@ -130,7 +133,7 @@ def compile_model(model: keras.Model, config: RunConfig, loss: Any, steps: int) 
 
 
 def _adam_w(model: keras.Model, optimizer: OptimizerConfig, rate: Any) -> Any:
-    by_depth = layerwise_decay(model, optimizer.layerwise_decay) if optimizer.layerwise_decay < 1 else {}
+    by_depth = layerwise_decay(model, optimizer.layerwise_decay) if 0 < optimizer.layerwise_decay < 1 else {}
     return AdamWeightDecay(
         rate,
         bias_correction=optimizer.bias_correction,
