@@ -22,7 +22,7 @@ const PHRASES = {
     whole: (p) => `the whole analysis: ${p}`, count: (n, kind) => `${n} ${n === 1 ? { words: "word", entities: "entity", tokens: "token" }[kind] : kind}`,
     busy: "The server is busy; trying again.", silent: "The server does not answer.", program: "Use it from a program",
     long: (n, most) => `Nothing was sent: the text has ${n} characters, and the server accepts ${most}.`,
-    legend: "The number is the probability of the", singular: { words: "word", entities: "entity", tokens: "class" }, doubt: "orange: below 90 %",
+    legend: (kind) => `The number is the probability of the ${{ words: "word", entities: "entity", tokens: "class" }[kind]}; `, doubt: "orange: below 90 %",
     dictionary: "Your words, separated by spaces: always segmented as words", threshold: "Least probability of an entity, such as 0.3; empty: the best analysis",
     copy: "Copy", copyText: "Copy text", copyLink: "Copy link", copied: "Copied",
   },
@@ -32,12 +32,12 @@ const PHRASES = {
     whole: (p) => `整个分析：${p}`, count: (n, kind) => `${n} 个${{ words: "词", entities: "实体", tokens: "标记" }[kind]}`,
     busy: "服务器繁忙，正在重试。", silent: "服务器没有响应。", program: "在程序中使用",
     long: (n, most) => `没有发送：文本有 ${n} 个字符，服务器最多接受 ${most} 个。`,
-    legend: "数字是概率，属于", singular: { words: "这个词", entities: "这个实体", tokens: "这个类别" }, doubt: "橙色：低于 90 %",
+    legend: (kind) => `数字是${{ words: "词", entities: "实体", tokens: "类别" }[kind]}的概率；`, doubt: "橙色：低于 90 %",
     dictionary: "自己的词，用空格分隔：总是切分为词", threshold: "实体的最低概率，例如 0.3；留空则取最佳分析",
     copy: "复制", copyText: "复制文本", copyLink: "复制链接", copied: "已复制",
   },
 };
-const LANGUAGE = navigator.languages.some((name) => name.startsWith("zh")) ? "zh" : "en";
+const LANGUAGE = navigator.languages.find((name) => /^(zh|en)/.test(name))?.startsWith("zh") ? "zh" : "en";
 const phrases = PHRASES[LANGUAGE];
 const INVISIBLE = /^[\p{C}\p{Z}\p{M}]+$/u;
 
@@ -199,7 +199,7 @@ function hue(label, number) {
 
 function showLegend(kind, spans) {
   const doubt = element("small", "doubt", phrases.doubt);
-  const parts = spans.length ? [element("span", "", `${phrases.legend} ${phrases.singular[kind]}; `, doubt)] : [];
+  const parts = spans.length ? [element("span", "", phrases.legend(kind), doubt)] : [];
   const used = model.labels.filter((label) => spans.some((span) => span.label === label));
   for (const label of used) {
     const chip = element("span", "chip", label);

@@ -18,7 +18,7 @@ from configs import stored
 
 from kcrf.commands import main
 from kcrf.commands.main import _parser
-from kcrf.metrics import calibration
+from kcrf.metrics import advice, calibration
 from kcrf.metrics.bootstrap import bootstrap_difference
 from kcrf.reports import write_report
 from kcrf.reports.charts import heat_map, line_chart, reliability_diagram
@@ -334,12 +334,55 @@ def test_no_table_is_clipped_and_no_card_is_mostly_empty(run_dir, width, tmp_pat
         page.close()
 
 
+def advised():
+    """Every sentence that `kcrf.metrics.advice` gives, without the name of the run."""
+    row = {"transition_size": 0.5, "emission_gap": 0.5, "lr_multiplier": 1, "suggested_lr_multiplier": 1000}
+    fast = {**row, "lr_multiplier": 1e5, "suggested_lr_multiplier": 1, "transition_size": 9.0}
+    worse = {"argmax_accuracy": 0.456, "viterbi_accuracy": 0.352}
+    illegal = {"illegal_above_legal": 3, "illegal": 4}
+    fair = {**row, "lr_multiplier": 1000}
+    for changed in (
+        row,
+        {**row, "emission_gap": float("nan")},
+        {**row, "highest_learning_rate": 0},
+        {**row, "transition_change": 0},
+        {**row, **worse},
+        {**fast, **worse},
+        {**fast, "highest_learning_rate": 0.01},
+        {**row, "best_score": 0},
+        {**row, "viterbi_accuracy": 0.3, "one_tag_accuracy": 0.4},
+        {**row, "transition_size": 0.01, **illegal},
+        {**row, "transition_size": 0, "emission_gap": 15.5},
+        {**row, "transition_change": 1e-9, "emission_gap": 1.0},
+        {**fair, "transition_size": 0.01},
+        {**fair, "transition_size": 0.01, "improves": True},
+        {**fair, "transition_size": 0.01, "improves": False},
+        {**fair, **illegal},
+        {**fair, **illegal, "improves": False},
+    ):
+        yield advice(changed)
+
+
+def numbers_in(text):
+    return sorted(re.findall(r"\d+(?:\.\d+)?(?:e[+-]\d+)?%?", text))
+
+
 def test_the_page_follows_the_language_of_the_browser(run_dir, tmp_path_factory):
     other = copy_of(run_dir, "recall")  # a run has the name that it has
     report(run_dir, other)
-    url = (run_dir.parent / "page.html").as_uri()
+    file = run_dir.parent / "page.html"
+    html, sentences = file.read_text(encoding="utf-8"), [*advised()]
+    begin, end = '<section id="transitions">', "</section>"
+    more = "".join(f'<p class="advice">After epoch 3: {text}.</p>' for text in sentences)
+    file.write_text(html.replace(begin, f"<section>{more}{end}{begin}", 1), encoding="utf-8")
+    url = file.as_uri()
     page, shown = Browser(tmp_path_factory.mktemp("chromium")), {}
+    advice_on_page = "[...document.querySelectorAll('.advice')].map(x => x.textContent)"
     try:
+        page.language("en-US,zh-CN")  # reads Chinese, too, but prefers English
+        page.open(url, 1200)
+        assert page.value("document.querySelector('h1').textContent") == "Training report"
+        assert {f"After epoch 3: {text}." for text in sentences} <= {*page.value(advice_on_page)}
         for code in ("zh-CN", "en-US"):
             page.language(code)
             page.open("about:blank", 1200)
@@ -351,6 +394,18 @@ def test_the_page_follows_the_language_of_the_browser(run_dir, tmp_path_factory)
         assert "验证集上的 F1" in shown["zh-CN"] and "F1 on the validation set" in shown["en-US"]
         assert "召回率" in shown["zh-CN"] and "<script>alert(1)</script>" in shown["zh-CN"]
         assert "分数除以在验证集上拟合的温度 1.0。" in shown["zh-CN"] and page.errors == []
+        page.language("zh-CN")
+        page.open("about:blank", 400)
+        page.open(url, 400)
+        found = page.value(advice_on_page)
+        names = "lr_multiplier|sparse_loss|trainable|constraints|True"
+        assert len(found) >= len(sentences) and not re.search("[a-z]{2}", re.sub(names, "", "".join(found))), found
+        for text, own in zip(sentences, found):  # no number is lost, and none comes in
+            assert numbers_in(own.replace("的 1/", "")) == numbers_in(f"3 {text}"), own
+        soft = page.value(
+            "[...document.querySelectorAll('p, .soft, summary, td[data-name]')].map(x => x.dataset.name ?? x.innerText)"
+        )
+        assert [text for text in soft if re.search("[a-z]{3,} [a-z]{3,}|^(gold|times|predicted)$", text)] == []
     finally:
         page.close()
 
