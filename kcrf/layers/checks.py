@@ -48,7 +48,7 @@ _WARNINGS = {  # by subject
     "`layer.dense_accuracy` for one-hot tags, or `layer.viterbi_accuracy`.",
 }
 _OF_SCORES = ("linear", "log_softmax", "")  # activations that a last Dense layer may have
-_MASKS = {"attention_mask", "input_mask", "padding_mask"}  # inputs of the encoders of others
+_MASKS = {"attention_mask", "encoder_padding_mask", "input_mask", "padding_mask"}  # inputs of the encoders of others
 _SAMPLE = 1024  # sentences that are searched for padding
 _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
 

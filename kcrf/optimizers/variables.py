@@ -14,8 +14,8 @@ USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not mat
 _ORIGINS = ("loaded", "reinitialized")
 # (numbered layers, what lies below them). Anchored: layer 1 is not layer 10.
 _KERAS_HUB = (
-    r"(^|/)transformer_layer_(\d+)/",
-    r"(^|/)(token|position|segment|token_and_position)_embedding/|(^|/)(embeddings_layer_norm|embedding_projection)/",
+    r"(^|/)(?:transformer|disentangled_attention_encoder|f_net)_layer_(\d+)/",
+    r"(^|/)((token|position|segment|token_and_position|rel)_embedding|embeddings_layer_norm|embeddings?_projection)/",
 )
 _Mixin: Any = object  # mixed into optimizers of Keras, which have no hints
 

@@ -1,8 +1,11 @@
 """kcrf.optimizers.variables: Rates by depth, and the table of what each variable gets."""
 
+import re
+
 import numpy as np
 import pytest
 import rich
+from conftest import few
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,7 +44,11 @@ def rates(model, factors):
     return {path.split("/")[0]: rate for path, rate in zip(paths, multipliers(factors, paths), strict=True)}
 
 
-@pytest.mark.parametrize("names", [BERT, HUB])
+DEBERTA = ["token_embedding", "rel_embedding", *(f"disentangled_attention_encoder_layer_{i}" for i in range(12)), "CRF"]
+ELECTRA = ["token_embedding", "embeddings_projection", *(f"transformer_layer_{i}" for i in range(12)), "CRF"]
+
+
+@pytest.mark.parametrize("names", few(BERT, HUB, DEBERTA, ELECTRA, everywhere=2))
 @pytest.mark.parametrize("decay_top", [True, False])
 def test_each_layer_gets_its_power_of_the_decay(names, decay_top):
     model = model_of(*names)
@@ -50,11 +57,24 @@ def test_each_layer_gets_its_power_of_the_decay(names, decay_top):
     for name, rate in got.items():
         if "mbedding" in name:
             assert rate == pytest.approx(0.9 ** (12 + top)), name
-        elif name.lower().startswith("transformer"):
+        elif re.search(r"\d", name):
             index = int("".join(filter(str.isdigit, name)))
             assert rate == pytest.approx(0.9 ** (11 - index + top)), name
         else:
             assert rate == 1, name
+
+
+@pytest.mark.once
+def test_all_variables_of_backbones_of_keras_hub_are_below_the_head():
+    hub = pytest.importorskip("keras_hub", reason="needs keras-hub, which is not here").models
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8, "max_sequence_length": 8}
+    for backbone in (
+        hub.DebertaV3Backbone(vocabulary_size=9, bucket_size=4, **sizes),
+        hub.ElectraBackbone(vocab_size=9, embedding_dim=4, **sizes),
+        hub.XLMRobertaBackbone(vocabulary_size=9, **sizes),
+    ):
+        paths = [path_of(v) for v in backbone.trainable_variables if not path_of(v).startswith("pooled_dense")]
+        assert set(multipliers(layerwise_decay(backbone, 0.5), paths)) == {0.125, 0.25, 0.5}
 
 
 def test_layer_1_is_not_layer_10():
