@@ -57,6 +57,23 @@ def close(actual, expected, scale=1.0):
     )
 
 
+def check_sentences_without_best_path(number):
+    """A model that diverged would else tag all with 0, in silence. The other sentences keep their paths."""
+    case = Case(19, 5, 3, "right")
+    case.emissions[~case.mask] = number
+    wanted = numpy(crf.viterbi(case.emissions, *case.rest))
+    assert (wanted >= 0).tolist() == case.mask.tolist()
+    emissions = case.emissions.copy()
+    emissions[1, 0, 2] = number
+    wanted[1] = -1
+    np.testing.assert_array_equal(numpy(crf.viterbi(emissions, *case.rest)), wanted)
+    for name in ("transitions", "start", "end"):
+        scores = {"transitions": case.transitions, "start": case.start, "end": case.end}
+        scores[name] = scores[name].copy()
+        scores[name].flat[1] = number
+        assert (numpy(crf.viterbi(case.emissions, case.mask, **scores)) == -1).all()
+
+
 def check_against_oracle(case, scale=1.0):
     log_z = numpy(crf.log_partition(case.emissions, *case.rest))
     tags, steps = map(numpy, crf.expected_counts(case.emissions, *case.rest))

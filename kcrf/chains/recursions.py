@@ -73,9 +73,8 @@ def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing)
     scores = packed(emissions, packing)  # then of the best path from the first position that ends in each tag
     transitions, steps = np.asarray(transitions, scores.dtype), packing.steps
     best_before = _best_before(transitions)
-    for before, here in zip(steps, steps[1:]):
-        count = here.stop - here.start
-        scores[:, here] += best_before(scores[:, before.start : before.start + count])
+    for before, here in _pairs(steps):
+        scores[:, here] += best_before(scores[:, before])
     tags[packing.index] = _trace_back(scores, transitions, steps)
     return tags
 

@@ -76,7 +76,10 @@ def best_path(
     emissions, mask, transitions, start, end, path, pointers, memory, time, size,
     BLOCK: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """The tags of the best path, `path (batch, time)` int32, -1 where masked. Ties go to the smaller tag."""
+    """The tags of the best path, `path (batch, time)` int32, -1 where masked and where a score is NaN or infinite.
+
+    Ties go to the smaller tag.
+    """
     sentence = tl.program_id(0).to(tl.int64)
     mask, path, memory = mask + sentence * time, path + sentence * time, memory + sentence * size
     emissions, pointers = emissions + sentence * time * size, pointers + sentence * time * size
@@ -85,16 +88,24 @@ def best_path(
     first, last, _, _, _ = _survey(mask, mask, time, size, False, CHUNK)
     table = _table(transitions, tags[:, None], tags[None, :], size) if TILE == BLOCK else 0.0
     alpha = _row(start, tags, size)
+    are_numbers = (alpha < float("inf")) & (_row(end, tags, size) < float("inf"))  # (BLOCK,)
+    for begin in tl.static_range(0, BLOCK, TILE):
+        moves = _table(transitions, tags[:, None], begin + tl.arange(0, TILE)[None, :], size)
+        are_numbers &= tl.min((moves < float("inf")).to(tl.int32), 1) > 0
     real, row = _position(emissions, mask, first, last, size, tags)
     for t in range(first, last + 1):
         next_real, next_row = _position(emissions, mask, t + 1, last, size, tags)
         if real:
+            are_numbers &= row < float("inf")
             if t > first:
                 alpha = _best_step(alpha, transitions, pointers + t * size, memory, table, tags, size, BLOCK, TILE)
             alpha += row
-            alpha -= tl.max(alpha)
+            top = tl.max(alpha)
+            alpha -= tl.where(top < float("inf"), top, 0.0)
         real, row = next_real, next_row
+    has_path = tl.min(are_numbers.to(tl.int32), 0) > 0
     tag = tl.argmax(alpha + _row(end, tags, size), 0)
+    last = tl.where(has_path, last, first - 1)  # else nothing is stored
     tl.debug_barrier()
     for back in range(first, last + 1):
         t = first + last - back

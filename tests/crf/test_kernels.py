@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import oracles
 import pytest
-from chain_cases import Case, check_against_oracle, close, numpy
+from chain_cases import Case, check_against_oracle, check_sentences_without_best_path, close, numpy
 from conftest import few
 from golden import CASES, NAMES
 from gradients import value_and_gradients
@@ -148,6 +148,15 @@ def test_labels_are_counted_in_parts_across_masked_positions_in_arrays_of_any_co
     for gradient, wanted in zip(found[1], expected[1], strict=True):
         assert_allclose(gradient, wanted, atol=2e-5)
     assert ((path >= 0) == case.mask).all()
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:invalid value")
+@pytest.mark.parametrize("tiles", [False, True])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_sentence_without_a_best_path_has_no_tags(number, tiles, request):
+    if tiles:
+        request.getfixturevalue("in_tiles")
+    check_sentences_without_best_path(number)
 
 
 @pytest.mark.filterwarnings("ignore:All-NaN")
