@@ -81,17 +81,13 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
             raise ValueError(f"`hidden_dim` must be at least 1, or None. Received: hidden_dim={hidden_dim}")
         self.hidden_dim = hidden_dim
 
-    def build(self, input_shape: Any) -> None:
+    def _add_transitions(self, size: int) -> None:
         if self.hidden_dim is None:
-            return super().build(input_shape)
-        if len(input_shape) != 3 or input_shape[-1] is None:
-            needed = f"`{self.name}` needs inputs of shape (batch, time, tags)"
-            raise ValueError(f"{needed}. Received: shape={tuple(input_shape)}")
-        shape = (input_shape[-1], self.hidden_dim)
+            return super()._add_transitions(size)
+        shape = (size, self.hidden_dim)
         # a copy: the same instance would draw the same values
         another = keras.initializers.get(keras.initializers.serialize(self.transition_initializer))
         self._trans, self._r_trans = self._add_scores("l_trans", shape), self._add_scores("r_trans", shape, another)
-        self.built = True
 
     @property
     def l_trans(self) -> Tensor | None:

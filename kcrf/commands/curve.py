@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from kcrf.commands.parsers import OVERWRITE, CommandParser, add_reading_options, check_out, reading_arguments
 from kcrf.commands.quiet import quiet_import
@@ -48,6 +47,8 @@ def run(options: Namespace) -> None:
     settings, sources = Settings(**given), {"train": options.train, **reading_arguments(options)}
     items = read_part(settings.task, sources, "train")
     with quiet_import():
+        from rich.console import Console
+
         from kcrf.training import learning_curve
     curve = learning_curve(with_scheme_of_file(settings, sources), items)
     columns = ["sentences", TITLES[curve.metric], "lowest", "highest"]

@@ -48,11 +48,13 @@ class Example:
                 raise ValueError(f"{where}`{name}` must be a string. Received: {value!r}")
             if value is not None and not value.strip():
                 raise ValueError(f"{where}`{name}` must not be empty. Received: {value!r}")
-        if isinstance(self.label, Collection) and not isinstance(self.label, str):
+        if isinstance(self.label, str):
+            object.__setattr__(self, "label", self.label.strip())
+        elif isinstance(self.label, Collection):
             object.__setattr__(self, "label", _one_or_several(where, self.label))
         for label in self.labels:
             is_missing = label is None or label != label  # NaN, pandas' missing value, differs from itself
-            if is_missing or not str(label).strip() or not str(label).isprintable():
+            if is_missing or not str(label) or not str(label).isprintable():
                 received = f"Received: {str(label)!r}"
                 raise ValueError(f"{where}`label` must be text that can be printed, and not empty. {received}")
 
@@ -137,9 +139,7 @@ def read_all_classified(path: FilePath, fields: Sequence[str | int] | None = Non
         rows = _rows_of_table(path, tables.table_cells(path, lines, tables.separator_of(first)), names)
     examples = []
     for number, *texts, label in rows:
-        text_b = texts[1] if len(texts) > 1 else None
-        label = label.strip() if isinstance(label, str) else label
-        examples.append(Example(texts[0], label, text_b, f"{path}:{number}"))
+        examples.append(Example(texts[0], label, texts[1] if len(texts) > 1 else None, f"{path}:{number}"))
     if not examples:
         raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
     labels = {label for example in examples for label in example.labels}

@@ -91,7 +91,7 @@ class ConditionalRandomField(ChainLayer):
             )
         if not self.is_loaded:
             checks.warn_of_tags_as_multiplier(self, size)
-        self._trans = self._add_scores("trans", (size, size))
+        self._add_transitions(size)
         if self.use_boundary:
             self._start = self._add_scores("start", (size,), "zeros")
             self._end = self._add_scores("end", (size,), "zeros")
@@ -127,6 +127,9 @@ class ConditionalRandomField(ChainLayer):
         if not self.is_loaded and mask_ignores_inputs(mask):
             checks.warn_once(self, "mask")
         return super().compute_output_spec(inputs, mask=mask, training=training)
+
+    def _add_transitions(self, size: int) -> None:
+        self._trans = self._add_scores("trans", (size, size))
 
     def _add_scores(self, name: str, shape: Any, initializer: Any = None) -> Any:
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)

@@ -198,7 +198,7 @@ def bmes(types: Iterable[str] = ()) -> TagScheme:
     (('s-NOUN', 'b-NOUN', 'm-NOUN', 'e-NOUN', 's-VERB'), [1, 2, 3, 4])
     """
     types = _checked_types(types) if types else ()
-    return _scheme("bmes", types, [f"{letter}-{label}" for label in types for letter in "sbme"] or [*"sbme"])
+    return _scheme("bmes", types)
 
 
 def bio(types: Iterable[str]) -> TagScheme:
@@ -207,8 +207,7 @@ def bio(types: Iterable[str]) -> TagScheme:
     >>> bio(["PER"]).allowed_transitions.astype(int).tolist()
     [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
     """
-    types = _entity_types(types)
-    return _scheme("bio", types, ["O", *(f"{letter}-{label}" for label in types for letter in "BI")])
+    return _scheme("bio", _entity_types(types), "O")
 
 
 def bioes(types: Iterable[str]) -> TagScheme:
@@ -217,8 +216,7 @@ def bioes(types: Iterable[str]) -> TagScheme:
     >>> bioes(["PER"]).encode([(0, 1, "PER"), (1, 4, "PER")], length=5)
     [4, 1, 2, 3, 0]
     """
-    types = _entity_types(types)
-    return _scheme("bioes", types, ["O", *(f"{letter}-{label}" for label in types for letter in "BIES")])
+    return _scheme("bioes", _entity_types(types), "O")
 
 
 def classes(types: Iterable[str]) -> TagScheme:
@@ -228,18 +226,18 @@ def classes(types: Iterable[str]) -> TagScheme:
     >>> scheme.encode([(0, 1, "VERB"), (2, 3, "NOUN")], length=3)
     [1, -1, 0]
     """
-    types = _checked_types(types)
-    return _scheme("classes", types, types)
+    return _scheme("classes", _checked_types(types))
 
 
-def _scheme(name: str, types: Types, labels: Sequence[str]) -> TagScheme:
+def _scheme(name: str, types: Types, outside: str = "") -> TagScheme:
     letters, _, closing = _KINDS[name]
-    outside = ["O"] * (len(labels) % len(letters))
+    of_types = types if name == "classes" else [f"{letter}-{label}" for label in types for letter in letters]
+    labels = (*outside, *(of_types or letters))
     letter = np.array([*outside, *letters * max(1, len(types))])  # of each tag
     of_type = np.append(np.full(len(outside), -1), np.arange(len(letter) - len(outside)) // len(letters))
     opens, closed = np.isin(letter, [*"OBSsbc"]), np.isin(letter, [*closing])
     continues = ~np.isin(letter, [*"OESsec"])[:, None] & ~opens & (of_type[:, None] == of_type)  # (from, to)
-    return TagScheme(name, types, tuple(labels), opens, closed[:, None] & opens | continues, closed)
+    return TagScheme(name, types, labels, opens, closed[:, None] & opens | continues, closed)
 
 
 def _checked_types(types: Iterable[str]) -> Types:

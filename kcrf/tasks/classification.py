@@ -166,7 +166,7 @@ def _as_example(name: str, number: int, item: Any) -> Example:
 
 def _label(label: Any) -> Any:
     """A label or number as a string; several labels as they are."""
-    return label if isinstance(label, (tuple, list)) else str(label).strip()
+    return label if isinstance(label, (tuple, list)) else str(label)
 
 
 def _decided(gold: list[Example], predicted: list[Example]) -> tuple[list[Example], list[Example]]:
