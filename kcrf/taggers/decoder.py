@@ -39,8 +39,17 @@ Units = tuple[list[Any], list[float] | None]  # the spans of a text in units, an
 Network = TypeVar("Network", bound=TaggingNetwork, covariant=True)
 
 
-def ignore(characters: int) -> None:
-    """The default of `on_batch`: does nothing."""
+class _Ignore:
+    """The default of `on_batch`, which does nothing, with its name in place of an address in `help()`."""
+
+    def __call__(self, characters: int) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return "ignore"
+
+
+ignore = _Ignore()
 
 
 def parts_of_sentences(sentences: Iterable[Sentence]) -> list[Part]:

@@ -5,11 +5,13 @@ Marked text, safe against HTML, for results and for spans of a user.
 
 import json
 import pickle
+import pydoc
 from html.parser import HTMLParser
 
 import pytest
 
 import kcrf
+from kcrf import taggers
 from kcrf.corpora import load_mini
 from kcrf.runs import Settings
 from kcrf.taggers import Classification, EntityRecognizer, Span, WordSegmenter, render
@@ -122,3 +124,9 @@ def test_a_tagger_says_what_it_is(tmp_path):
     assert repr(WordSegmenter()).startswith("<WordSegmenter: run ") and "task cws, encoder linear" in repr(
         WordSegmenter()
     )
+
+
+@pytest.mark.parametrize("name", ["EntityRecognizer", "TextClassifier", "TokenTagger", "WordSegmenter"])
+def test_help_shows_no_addresses(name):
+    shown = pydoc.plain(pydoc.render_doc(getattr(taggers, name)))
+    assert " at 0x" not in shown and "= ignore" in shown
