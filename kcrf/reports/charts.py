@@ -98,7 +98,7 @@ def heat_map(
     cell = (width - left - 4) / size
     upright = longest > cell - 2
     top = 12 + (longest if upright else font)
-    figures = {place: f"{score:+.2f}" for place, score in np.ndenumerate(matrix) if not forbidden[place]}
+    figures = {place: f"{score:+z.2f}" for place, score in np.ndenumerate(matrix) if not forbidden[place]}
     room = min(12.5, (cell - 4) / (LETTER * max(map(len, figures.values()), default=1)))
     parts = _names(labels, font, (left, top), cell, upright)
     for (i, j), score in np.ndenumerate(matrix):

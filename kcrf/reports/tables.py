@@ -111,10 +111,10 @@ def transition_table(title: str, transitions: np.ndarray, scheme: TagScheme) -> 
 
 def _cell(score: float, legal: bool, lowest_legal: float) -> Text:
     if legal:
-        return Text(f"{score:+.2f}  ")
+        return Text(f"{score:+z.2f}  ")
     if is_forbidden(score):
         return Text("never x", style="dim")
-    return Text(f"{score:+.2f} x", style="red" if score > lowest_legal else "dim")
+    return Text(f"{score:+z.2f} x", style="red" if score > lowest_legal else "dim")
 
 
 def transition_heat_map(matrices: Mapping[str, np.ndarray], scheme: TagScheme | None, path: Any) -> None:

@@ -224,7 +224,8 @@ def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:
         parts = [f"up to {(training.epochs or 1) * config.facts.steps} iterations of L-BFGS"]
     else:
         parts = [
-            f"{'up to ' if training.patience else ''}{training.epochs} epochs of {config.facts.steps:,} steps",
+            f"{'up to ' if training.patience else ''}{training.epochs} epoch{'s' * (training.epochs != 1)} of "
+            f"{config.facts.steps:,} steps",
             f"{training.batch_tokens:,} positions a step"
             if training.batch_tokens
             else f"batch size {training.batch_size}",

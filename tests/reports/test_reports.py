@@ -641,6 +641,8 @@ def test_a_heat_map_crosses_out_what_is_illegal_and_frames_what_wins():
     assert 'class="framed"' not in heat_map("t", learned, scheme.labels, scheme.allowed_transitions)
     learned[0, 2], learned[2, 2:] = 1.5, 2.0  # s to m is above s to b, though not above what leaves m
     assert heat_map("t", learned, scheme.labels, scheme.allowed_transitions).count('class="framed"') == 1
+    svg = heat_map("t", np.array([[2.0, -0.004], [-0.006, -0.0]]), "ab")
+    assert "-0.00<" not in svg and svg.count("+0.00<") == 2 and svg.count("-0.01<") == 1
     shares = re.findall(r"var\(--(warm|cold)\) (\d+)%", heat_map("t", [[2.0, -1.0], [0.5, 0.0]], "ab"))
     assert shares == [("warm", "100"), ("cold", "50"), ("warm", "25"), ("cold", "0")]
 

@@ -210,6 +210,7 @@ def test_which_networks_are_averaged_with_a_linear_model(settings, windows, weig
             "3 epochs of 32 steps, batch size 16, width 128, depth 3, averaged with a linear model of weight 0.5, crf "
             "with constraints",
         ),
+        ({"head": "softmax", "epochs": 1}, "1 epoch of 32 steps, batch size 16, width 128, depth 3, softmax"),
         ({"head": "softmax", "epochs": 3}, "3 epochs of 32 steps, batch size 16, width 128, depth 3, softmax"),
         (
             {"bert": "folder", "batch_tokens": 2000},
