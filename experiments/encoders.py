@@ -36,7 +36,7 @@ CELLS = [  # corpus, encoder, pieces of a word: the most valuable first, of 100 
     ("weibo", None, "first"),
     ("weibo", "zh_small_bert", "first"),
 ]
-LARGER = [  # of 300 sentences
+LARGER = [  # of 300 and of 1,000 sentences
     ("weibo", "e5 characters", "first"),
     ("wnut17", "e5 unigram", "first"),
     ("weibo", None, "first"),
@@ -44,7 +44,7 @@ LARGER = [  # of 300 sentences
     ("weibo", "zh_small_bert", "first"),
     ("wnut17", "MiniLM", "first"),
 ]
-RUNS = [(100, *cell) for cell in CELLS] + [(300, *cell) for cell in LARGER]
+RUNS = [(100, *cell) for cell in CELLS] + [(size, *cell) for size in (300, 1_000) for cell in LARGER]
 
 
 def main():
@@ -57,7 +57,7 @@ def main():
     options = parser.parse_args()
     for seed in options.seeds:
         for sentences, corpus, encoder, pieces in RUNS:
-            several = "" if sentences == 100 else f", {sentences} sentences"
+            several = "" if sentences == 100 else f", {sentences:,} sentences"
             key = f"{corpus}, {encoder or 'no encoder'}, {pieces}{several}, seed {seed}"
             if options.only in key:
                 parts = cut(parts_of(options.data, corpus), sentences, seed, 100, 10**6)

@@ -8,7 +8,7 @@ The settings of a run are those of `kcrf.runs.Settings`, and these:
 - `bert`: "chinese" (4 layers) or "deep" (12 layers), a name in `Context.berts`.
 - `start`: "zeros" begins with transitions of 0.
 - `before`: settings of a run on another corpus, whose BERT is fine-tuned.
-- `teacher`: True trains a teacher with the same settings first.
+- `teacher`: trains a teacher first: True with the same settings, or a dict of those that differ.
 - `word_vectors`: True adds word vectors of PFR 1998-01.
 """
 
@@ -95,8 +95,9 @@ def _files_of(run, parts, context):
         files["bert"] = str(_intermediate(run, context))
     if settings.get("word_vectors"):
         files["vectors"] = str(_word_vectors(context))
-    if settings.get("teacher"):
-        files["teacher"] = str(_run_before(settings_of(run, **files), parts, context.folder / "teacher"))
+    if teacher := settings.get("teacher"):
+        above = run if teacher is True else replace(run, settings={**settings, **teacher})
+        files["teacher"] = str(_run_before(settings_of(above, **files), parts, context.folder / "teacher"))
     return files
 
 
