@@ -103,7 +103,7 @@ def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_
         "linear": {"encoder": "linear"},
     }.items():
         train_tagger(Settings(**settings), *PARTS, out=tmp_path / name)
-        assert ("epochs of the linear model" in capsys.readouterr().err) == (name == "average")
+        assert ("training a linear model" in capsys.readouterr().err) == (name == "average")
     arrays = RunFolder(tmp_path / "linear").read_arrays(LINEAR)
     alone, average = (load_tagger(tmp_path / name).model for name in ("alone", "average"))
     scores = [model.get_layer("NGrams").get_weights()[0] * 10 for model in (alone, average)]
