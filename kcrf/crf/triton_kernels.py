@@ -90,8 +90,9 @@ def best_path(
     alpha = _row(start, tags, size)
     are_numbers = (alpha < float("inf")) & (_row(end, tags, size) < float("inf"))  # (BLOCK,)
     for begin in tl.static_range(0, BLOCK, TILE):
-        moves = _table(transitions, tags[:, None], begin + tl.arange(0, TILE)[None, :], size)
-        are_numbers &= tl.min((moves < float("inf")).to(tl.int32), 1) > 0
+        to = begin + tl.arange(0, TILE)
+        moves = table if TILE == BLOCK else _table(transitions, tags[:, None], to[None, :], size)
+        are_numbers &= tl.min(tl.where(moves < float("inf"), 1, 0), 1) > 0
     real, row = _position(emissions, mask, first, last, size, tags)
     for t in range(first, last + 1):
         next_real, next_row = _position(emissions, mask, t + 1, last, size, tags)
