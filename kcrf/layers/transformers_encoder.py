@@ -188,13 +188,17 @@ def _try_padding(kind: str, module: Any, padding: int, is_new: bool) -> None:
 
     ids = torch.full((2, 8), 3 if padding == 2 else 2, device=next(module.parameters()).device)
     ids[1, 4:] = padding
+
+    def states(ids: Any) -> Any:  # of the first tokens of the last text
+        return module.eval()(ids, attention_mask=(ids != padding).long()).last_hidden_state[-1, :4]
+
     try:
         with torch.no_grad():
-            calls = (module.eval()(x, attention_mask=(x != padding).long()) for x in (ids, ids[1:, :4]))
-            padded, alone = (outputs.last_hidden_state[-1, :4] for outputs in calls)
+            padded = states(ids)
+            alone = states(ids[1:, :4]) if is_new else padded  # a saved model has been told about
     except Exception as error:  # whatever a model raises
         raise ValueError(f"{kind!r} of transformers needs more than token ids and a mask. Received: {error}") from None
-    if is_new and (padded - alone).abs().max() > 1e-4 * alone.abs().max():
+    if (padded - alone).abs().max() > 1e-4 * alone.abs().max():
         print(f"{kind!r} of transformers reads padding, too: a text can have other tags beside longer texts")
 
 
