@@ -61,22 +61,26 @@ class HeldOut(NamedTuple):
     ratio: float = 1.0  # of the real and the expected number of entities, if the run is cross-validated
     ratio_deviation: float = 0.0
     unseen: Any = (0, 0)  # the `unseen_counts`
+    spread: float = 1.0  # variance of the number of right predictions in a text, by that of independent predictions
 
 
 def held_out_of(rows: Sequence[Mapping[str, Any]], unseen_in: Callable[[list[str]], np.ndarray]) -> HeldOut:
     """What the predictions of a run for its last held-out part say."""
-    if not (pairs := probabilities_of(rows)):
+    if not rows:
         return HeldOut()
-    (probabilities, right), count = np.array(pairs, float).T, len(pairs)
+    of_texts = [np.reshape(probabilities_of([row]), (-1, 2)) for row in rows]
+    (probabilities, right), count = np.concatenate(of_texts).T, max(1, sum(map(len, of_texts)))
     rate = (right.sum() + 1) / (count + 2)
-    deviation = math.hypot(math.sqrt(rate * (1 - rate) / count), np.mean(probabilities - right))
+    deviation = math.hypot(math.sqrt(rate * (1 - rate) / count), np.sum(probabilities - right) / count)
+    squares, variance = sum((pairs @ [1, -1]).sum() ** 2 for pairs in of_texts), probabilities @ (1 - probabilities)
+    spread = max(1.0, (squares + 1) / (variance + 1))
     numbers = np.array([(row["expected"], len(row["gold"])) for row in rows if "expected" in row]).reshape(-1, 2)
     expected, real = (numbers.sum(axis=0) + 1).tolist()
     ratio_deviation = float(np.linalg.norm(numbers @ [-real / expected, 1])) / expected
     unseen = [row["unseen"] for row in rows if "unseen" in row]
     unseen = unseen or [unseen_in(["\t".join(filter(None, (row["text"], row.get("text_b")))) for row in rows])]
-    mean, error = probabilities.mean(), probabilities.std() / math.sqrt(count)
-    return HeldOut(mean, error, deviation, real / expected, ratio_deviation, np.sum(unseen, axis=0))
+    mean, error = (probabilities.mean(), probabilities.std() / math.sqrt(count)) if len(right) else (None, 0.0)
+    return HeldOut(mean, error, deviation, real / expected, ratio_deviation, np.sum(unseen, axis=0), spread)
 
 
 def begins_of(scheme: TagScheme) -> np.ndarray:
@@ -105,9 +109,11 @@ def estimate_of(parts: Iterable[tuple[Any, ...]], labels: Iterable[str], held_ou
 
 def _scores(row: np.ndarray, held_out: HeldOut) -> ExpectedScores:
     found, right, variance, expected = row.tolist()
-    true, deviation = max(right, expected * held_out.ratio), expected * held_out.ratio_deviation
-    # which predictions are right by chance, and how well probabilities are calibrated
-    right_deviation = math.hypot(math.sqrt(variance), held_out.deviation * found)
+    true = max(right, expected * held_out.ratio)
+    # how many are right, and how many more are there, by chance; and how well probabilities are calibrated
+    right_deviation = math.hypot(math.sqrt(held_out.spread * variance), held_out.deviation * found)
+    more_deviation = math.sqrt(held_out.spread * max(0.0, true - found))
+    deviation = math.hypot(more_deviation, expected * held_out.ratio_deviation)
 
     def share(total: float, deviation: float) -> Range | None:
         """The number of right predictions over a total number, with its standard deviation."""
@@ -124,7 +130,7 @@ def _scores(row: np.ndarray, held_out: HeldOut) -> ExpectedScores:
 def _notes(scores: ExpectedScores, held_out: HeldOut, unseen: np.ndarray) -> Iterator[str]:
     """Yields sentences on why an estimate may not hold."""
     if held_out.mean is None:
-        yield "The calibration of the model is not known: no held-out predictions are beside it."
+        yield "The calibration of the model is not known: it has no predictions for held-out texts."
         return
     mean, usual = scores.right / max(1, scores.found), held_out.mean
     if scores.found and usual - mean > max(_DROP, WIDTH * held_out.error):

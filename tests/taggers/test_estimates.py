@@ -152,3 +152,40 @@ def test_any_number_of_texts_is_estimated_in_parts(monkeypatch):
     assert segmenter.estimate(iter(texts)).as_dict() == whole.as_dict()
     with pytest.raises(TypeError, match="must be a list of strings"):
         segmenter.estimate("今天天气真好")
+
+
+def texts_of_one_topic(random, count):
+    """Rows of predictions with the probability 0.6, all right or all wrong in a text, and real ones that are missed."""
+    rows, most = [], 6
+    for _ in range(count):
+        found, missed = [(place, place + 1, "A") for place in range(random.integers(1, most))], random.poisson(3)
+        right = found if random.random() < 0.6 else []
+        gold = right + [(most + place, most + place + 1, "A") for place in range(missed)]
+        rows.append({"text": "", "unseen": (0, 0), "found": [(*span, 0.6) for span in found], "gold": gold})
+    return rows
+
+
+@pytest.mark.parametrize("count", [5, 10, 30])
+def test_intervals_contain_the_scores_of_a_few_texts_whose_predictions_are_right_or_wrong_together(count):
+    random, inside = np.random.default_rng(2), np.zeros(3)
+    held_out = held_out_of(texts_of_one_topic(random, 500), None)
+    for _ in range(300):
+        rows = texts_of_one_topic(random, count)
+        found = sum(len(row["found"]) for row in rows)
+        right, real = (
+            sum(span[:3] in row["gold"] for row in rows for span in row["found"]),
+            sum(len(row["gold"]) for row in rows),
+        )
+        expected = estimate([("A", 0.6)] * found, {"A": 0.6 * found + 3 * count}, held_out).all
+        scores = right / found, right / real, 2 * right / (found + real)
+        ranges = expected.precision, expected.recall, expected.f
+        inside += [interval.low <= score <= interval.high for score, interval in zip(scores, ranges, strict=True)]
+    assert (inside / 300 > 0.9).all()
+
+
+def test_folds_that_find_nothing_say_how_many_entities_there_are():
+    rows = [{"text": "", "unseen": (0, 0), "found": [], "gold": [(0, 1, "A")] * 4, "expected": 0.5}] * 10
+    expected = estimate([("A", 0.8)] * 5, {"A": 6.0}, held_out_of(rows, None)).all
+    assert expected.true == pytest.approx(6.0 * (40 + 1) / (5 + 1)) and expected.recall.value < 0.1
+    assert (expected.precision.low, expected.precision.high) == (0.0, 1.0)  # nothing is known
+    assert estimate([("A", 0.8)], {"A": 6.0}, held_out_of([], None)).all.true == 6.0
