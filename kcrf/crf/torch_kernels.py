@@ -69,10 +69,10 @@ def _chain_counts(
     The gradients are `(batch, time, tags)` for the emissions and `(batch, tags + 2, tags)` for the other scores.
     """
     value, counts, steps = _empty_counts(emissions)
-    memory = counts.new_empty((3, *counts.shape))
-    time, size = counts.shape[1:]
+    batch, time, size = counts.shape
+    memory = counts.new_empty(batch * (3 * time + size) * size)
     with torch.cuda.device_of(emissions):  # Triton launches on the current device
-        chain_counts[(len(value),)](
+        chain_counts[(batch,)](
             emissions, mask.view(torch.uint8), mask if labels is None else labels, transitions, start, end, value,
             counts, steps, memory, time, size, LABELED=labels is not None, **_blocks(size),
         )  # fmt: skip

@@ -10,7 +10,8 @@ Arrays, which must be contiguous; those that are written need no values before:
     labels (batch, time)             numbers, negative = unknown
     transitions (size, size)         from row to column
     start, end (size,)               or None, which are zeros
-    memory (3, batch, time, size)    alpha before each step, and the parts of its logsumexp: maximum, 1 / sum
+    memory (3, batch, time, size)    alpha before each step, and the parts of its logsumexp: maximum, 1 / sum;
+                                     behind it, `turned` has the transitions (batch, size, size) from column to row
 
 A step takes as long as a load: each loads what the next one needs. Many labels are counted at once. A thread has whole
 columns of what a step sums: forward the scores to a tag, backward those from a tag.
@@ -41,7 +42,7 @@ def chain_counts(
     sentence = tl.program_id(0).to(tl.int64)
     layer = tl.num_programs(0).to(tl.int64) * time * size
     mask, labels, steps = mask + sentence * time, labels + sentence * time, steps + sentence * (size + 2) * size
-    sentence_rows = sentence * time * size
+    turned, sentence_rows = memory + 3 * layer + sentence * size * size, sentence * time * size
     emissions, counts, memory = emissions + sentence_rows, counts + sentence_rows, memory + sentence_rows
     tags = tl.arange(0, BLOCK)
     _fill(counts, 0.0, time * size, CHUNK)
@@ -66,7 +67,8 @@ def chain_counts(
         share = tl.sum(gamma)
         total += sign * (log_z + top + tl.log(share))
         tl.debug_barrier()
-        _backward(gamma / share, mask, transitions, counts, steps, memory, first, last, size, layer, sign, BLOCK, TILE)
+        gamma /= share
+        _backward(gamma, mask, transitions, counts, steps, memory, turned, first, last, size, layer, sign, BLOCK, TILE)
         tl.debug_barrier()
     tl.store(value + sentence, tl.where(wrong > 0, float("nan"), total.to(tl.float32)))
 
@@ -262,15 +264,19 @@ def _sum_step(alpha, transitions, memory, table, tags, size, layer, BLOCK: tl.co
 
 @triton.jit
 def _backward(
-    gamma, mask, transitions, counts, steps, memory, first, last, size, layer, sign,
+    gamma, mask, transitions, counts, steps, memory, turned, first, last, size, layer, sign,
     BLOCK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Adds the posteriors of tags and transitions to the counts, times `sign`; `gamma` has those at `last`."""
     tags = tl.arange(0, BLOCK)
     inside = tags < size
     if TILE == BLOCK:
-        before = tl.max_contiguous(tags, 1)[None, :]  # else threads would have the columns to a tag
-        table = _table(transitions, before, tags[:, None], size)  # (to, from)
+        before, to = tags[None, :], tags[:, None]
+        within = (before < size) & (to < size)
+        # Threads share a load by what is contiguous: as it is, they would have the columns to a tag.
+        tl.store(turned + to * size + before, tl.load(transitions + before * size + to, mask=within), mask=within)
+        tl.debug_barrier()
+        table = _table(turned, to, before, size)
         pairs = tl.zeros_like(table)
     _add(steps + (size + 1) * size + tags, sign * gamma, inside)
     real, count, alpha, top, inverse = _kept(mask, counts, memory, last, tags, size, layer)
@@ -291,7 +297,7 @@ def _backward(
         real, count, alpha, top, inverse = kept
     _add(steps + size * size + tags, sign * gamma, inside)
     if TILE == BLOCK:
-        _add(steps + before * size + tags[:, None], sign * pairs, (before < size) & inside[:, None])
+        _add(steps + before * size + to, sign * pairs, within)
 
 
 @triton.jit

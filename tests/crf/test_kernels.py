@@ -255,6 +255,7 @@ def test_a_step_dispatches_few_more_operations_than_one_with_softmax(constraints
 
 COMPILE = """
 import json
+import re
 import runpy
 import sys
 import warnings
@@ -273,6 +274,10 @@ for kernel in (kernels["chain_counts"], kernels["best_path"]):
     chosen = {name: value for name, value in options.items() if name in ("num_warps", "enable_fp_fusion")}
     code = triton.compile(source, GPUTarget("cuda", architecture, 32), chosen).asm
     assert len(code["cubin"]) > 1000 and "acq_rel" not in code["ptx"]  # which waits for the memory of the whole GPU
+    if options["TILE"] == options["BLOCK"]:  # the threads of a warp have columns, which they sum without each other
+        rows = dict(re.findall(r"(#\\w+) = #ttg.blocked<{.*threadsPerWarp = .(\\d+),", code["ttgir"]))
+        sums = re.findall(r": .tensor<\\d+x\\d+xf32, (#\\w+)>.*-> tensor<.*dim = 0", code["ttgir"])
+        assert (sums or kernel is kernels["best_path"]) and all(int(rows[layout]) <= 2 for layout in sums), (rows, sums)
 """
 
 
