@@ -153,7 +153,12 @@ def device_name(backend):
     if backend == "torch":
         import torch
 
-        return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+        from kcrf.crf.chain import kernels_for
+
+        if not torch.cuda.is_available():
+            return "cpu"
+        kernels = "" if kernels_for(torch.zeros(1, 1, 2, device="cuda")) else ", without kernels in Triton"
+        return torch.cuda.get_device_name() + kernels
     import jax
 
     return jax.devices()[0].device_kind

@@ -204,9 +204,9 @@ def kernels_for(emissions: TensorLike) -> ModuleType | None:
     """The module with functions of `kcrf.crf` as kernels in Triton for these emissions, or None: they become loops."""
     if not _HAS_TRITON or emissions.shape[-1] > _MOST_TAGS:
         return None
-    device = emissions.device.type
-    if device == "cuda" or device == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
+    device = emissions.device
+    if device.type == "cuda" or device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
         from kcrf.crf import torch_kernels
 
-        return torch_kernels
+        return torch_kernels if torch_kernels.start_on(device) else None
     return None

@@ -5,16 +5,35 @@ results of their namesakes in `kcrf.crf`. A chain is a `Chain` or a `Trellis`. P
 than a GPU for a small batch: nothing is copied here, and `torch.library.register_autograd`, which is slow, is not used.
 """
 
+import warnings
 from typing import Any, TypeAlias
 
 import torch
 
 from kcrf.backend import Tensor
+from kcrf.crf import triton_kernels
 from kcrf.crf.triton_kernels import best_path, chain_counts
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
 Counts: TypeAlias = tuple[Tensor, Tensor, Tensor]
 _OPTIONS = {"CHUNK": 512, "enable_fp_fusion": False}
+_STARTS: dict[torch.device, bool] = {}  # whether kernels start on a device
+
+
+def start_on(device: Any) -> bool:
+    """Whether kernels start on a device, which a small one tries once: Triton needs a C compiler, also on CUDA."""
+    if device not in _STARTS and not torch.compiler.is_compiling():
+        row = torch.empty(4, device=device)
+        try:
+            with torch.cuda.device_of(row):
+                triton_kernels.fill[(1,)](row, 0.0, 4, CHUNK=4)
+            _STARTS[device] = True
+        except Exception as error:  # of any part of Triton
+            _STARTS[device] = False
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            needed = "Kernels of a CRF need Triton, a C compiler and the headers of Python; loops are slower"
+            warnings.warn(f"{needed}. Received: {reason}", stacklevel=2)
+    return _STARTS.get(device, True)
 
 
 def log_likelihood(chain: Any, tags: Any = None) -> Tensor:

@@ -45,8 +45,8 @@ def chain_counts(
     turned, sentence_rows = memory + 3 * layer + sentence * size * size, sentence * time * size
     emissions, counts, memory = emissions + sentence_rows, counts + sentence_rows, memory + sentence_rows
     tags = tl.arange(0, BLOCK)
-    _fill(counts, 0.0, time * size, CHUNK)
-    _fill(steps, 0.0, (size + 2) * size, CHUNK)
+    fill(counts, 0.0, time * size, CHUNK)
+    fill(steps, 0.0, (size + 2) * size, CHUNK)
     first, last, unknown, known, wrong = _survey(labels, mask, time, size, LABELED, CHUNK)
     # Turn 0 is over all paths. If some labels are unknown, turn 1 is over the paths that have the known ones.
     rounds = tl.where((last >= 0) & (known > 0) & (wrong == 0), 1 + unknown, 0)
@@ -86,7 +86,7 @@ def best_path(
     mask, path, memory = mask + sentence * time, path + sentence * time, memory + sentence * size
     emissions, pointers = emissions + sentence * time * size, pointers + sentence * time * size
     tags = tl.arange(0, BLOCK)
-    _fill(path, -1, time, CHUNK)
+    fill(path, -1, time, CHUNK)
     first, last, _, _, _ = _survey(mask, mask, time, size, False, CHUNK)
     table = _table(transitions, tags[:, None], tags[None, :], size) if TILE == BLOCK else 0.0
     alpha = _row(start, tags, size)
@@ -121,7 +121,7 @@ def best_path(
 
 
 @triton.jit
-def _fill(pointer, value, length, CHUNK: tl.constexpr):
+def fill(pointer, value, length, CHUNK: tl.constexpr):
     for begin in range(0, length, CHUNK):
         here = begin + tl.arange(0, CHUNK)
         tl.store(pointer + here, tl.zeros_like(here) + value, mask=here < length)
