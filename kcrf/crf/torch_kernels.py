@@ -37,7 +37,7 @@ def start_on(device: Any) -> bool:
 
 
 def log_likelihood(chain: Any, tags: Any = None) -> Tensor:
-    return _Value.apply(*_arrays(chain), None if tags is None else tags.contiguous())
+    return _Value.apply(*_arrays(chain), tags)
 
 
 log_partition = log_likelihood  # without labels
@@ -52,12 +52,16 @@ def viterbi(chain: Any) -> Tensor:
     return torch.ops.kcrf.viterbi(*_arrays(chain))
 
 
-def _arrays(chain: Any) -> list[Tensor | None]:
+def _arrays(chain: Any) -> tuple[Tensor | None, ...]:
     """The emissions, the mask, the transitions, the starts and the ends of a chain, as the operators take them."""
     emissions, mask = chain.emissions, chain.mask
     mask = emissions.new_ones(emissions.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
-    scores = (emissions, mask, chain.transitions, chain.start, chain.end)
-    return [None if x is None else x.contiguous() for x in scores]
+    return emissions, mask, chain.transitions, chain.start, chain.end
+
+
+def _contiguous(*arrays: Any) -> list[Any]:
+    """Arrays as the kernels take them: under `torch.compile`, operations before the operator may lay them out."""
+    return [None if x is None else x.contiguous() for x in arrays]
 
 
 class _Value(torch.autograd.Function):
@@ -87,6 +91,7 @@ def _chain_counts(
 
     The gradients are `(batch, time, tags)` for the emissions and `(batch, tags + 2, tags)` for the other scores.
     """
+    emissions, mask, transitions, start, end, labels = _contiguous(emissions, mask, transitions, start, end, labels)
     value, counts, steps = _empty_counts(emissions)
     batch, time, size = counts.shape
     memory = counts.new_empty(batch * (3 * time + size) * size)
@@ -107,8 +112,9 @@ def _empty_counts(emissions: Tensor, *_: Any) -> Counts:
 
 def _viterbi(emissions: Tensor, mask: Tensor, transitions: Tensor, start: Any, end: Any) -> Tensor:
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
+    emissions, mask, transitions, start, end = _contiguous(emissions, mask, transitions, start, end)
     batch, time, size = emissions.shape
-    path = emissions.new_empty((batch, time), dtype=torch.int32)
+    path = _empty_path(emissions)
     pointers = emissions.new_empty(emissions.shape, dtype=torch.uint8)
     memory = emissions.new_empty((batch, size), dtype=torch.float32)
     bits = mask.view(torch.uint8)
@@ -117,6 +123,10 @@ def _viterbi(emissions: Tensor, mask: Tensor, transitions: Tensor, start: Any, e
             emissions, bits, transitions, start, end, path, pointers, memory, time, size, **_blocks(size)
         )
     return path
+
+
+def _empty_path(emissions: Tensor, *_: Any) -> Tensor:
+    return emissions.new_empty(emissions.shape[:2], dtype=torch.int32)
 
 
 def _blocks(size: int) -> dict[str, Any]:
@@ -129,7 +139,7 @@ def _blocks(size: int) -> dict[str, Any]:
 _CHAIN = "Tensor emissions, Tensor mask, Tensor transitions, Tensor? start, Tensor? end"
 for name, schema, run, shapes in (
     ("kcrf::chain_counts", f"({_CHAIN}, Tensor? labels) -> (Tensor, Tensor, Tensor)", _chain_counts, _empty_counts),
-    ("kcrf::viterbi", f"({_CHAIN}) -> Tensor", _viterbi, lambda x, *_: x[:, :, 0].int()),
+    ("kcrf::viterbi", f"({_CHAIN}) -> Tensor", _viterbi, _empty_path),
 ):
     torch.library.define(name, schema)
     torch.library.impl(name, ("cpu", "cuda"))(run)
