@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import OLD_HOST, Tensor, TensorLike, check_if, constant_beside, keras, ops, raise_if
+from kcrf.backend import OLD_HOST, Tensor, TensorLike, backend_name, check_if, constant_beside, keras, ops, raise_if
 from kcrf.crf.functions import is_no_tag
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot
@@ -47,6 +47,9 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         if sample_weight is not None:
             batch = -1 if has_rank(sample_weight) else ops.shape(y_pred)[0]
             sample_weight = ops.reshape(sample_weight, (batch,))
+        if backend_name() == "torch" and sample_weight is None and self.reduction == "sum_over_batch_size":
+            losses = self.call(*(ops.convert_to_tensor(y, dtype="float32") for y in (y_true, y_pred)))
+            return ops.sum(losses) / max(len(losses), 1)  # Keras copies this number to CUDA, and waits
         mean = super().__call__(y_true, y_pred, sample_weight)
         is_reduced = self.reduction not in (None, "none")
         return ops.sum(mean) if is_reduced and tuple(mean.shape) == (0,) else mean  # Keras reduces no empty batch

@@ -1,8 +1,9 @@
 """Learning-rate schedules over optimizer steps: a warmup in front of any schedule, and piecewise linear."""
 
+import math
 from typing import Any
 
-from kcrf.backend import Tensor, keras, ops
+from kcrf.backend import Tensor, backend_name, keras, ops
 from kcrf.optimizers.variables import check_numbers
 
 
@@ -38,7 +39,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
         corners = list(self.points.items()) if 0 in self.points else [(0, 0.0), *self.points.items()]
         value = ops.zeros_like(step) + corners[0][1]
         for (start, low), (end, high) in zip(corners, corners[1:], strict=False):
-            value = value + (high - low) * ops.clip((step - start) / (end - start), 0.0, 1.0)
+            value = value + (high - low) * _between((step - start) / (end - start), 0.0, 1.0)
         return self.peak * value
 
     def get_config(self) -> dict[str, Any]:
@@ -71,9 +72,10 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step: Any) -> Tensor:
         step = ops.cast(step, "float32")
-        rise = ops.minimum(step / max(self.steps, 1), 1.0) if self.steps else 1.0
-        then = self.then(ops.maximum(step - self.steps, 0.0)) if callable(self.then) else self.then
-        return rise * ops.cast(then, "float32")
+        rise = _between(step / self.steps, 0.0, 1.0) if self.steps else ops.ones_like(step)
+        if not callable(self.then):
+            return rise * self.then
+        return rise * ops.cast(self.then(_between(step - self.steps, 0.0, math.inf)), "float32")
 
     def get_config(self) -> dict[str, Any]:
         then = keras.optimizers.schedules.serialize(self.then) if callable(self.then) else self.then
@@ -115,9 +117,14 @@ class WarmupLinearDecay(Warmup):
         if not self.bert_jump:
             return super().__call__(step)
         step = ops.cast(step, "float32")
-        fall = self.peak * ops.maximum((self.total - step) / self.total, 0.0)
+        fall = self.peak * _between((self.total - step) / self.total, 0.0, 1.0)
         return ops.where(step < self.steps, self.peak * step / max(self.steps, 1), fall)
 
     def get_config(self) -> dict[str, Any]:
         config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
         return {**config, "bert_jump": self.bert_jump, "name": self.name}
+
+
+def _between(x: Any, low: float, high: float) -> Any:
+    """`ops.clip`, for which Keras on torch copies both numbers to a GPU, and waits for them."""
+    return x.clamp(low, high) if backend_name() == "torch" else ops.clip(x, low, high)

@@ -1,4 +1,4 @@
-"""kcrf.layers.chain_layer, losses: a step on torch copies nothing to a GPU, which torch's fake tensors stand for."""
+"""kcrf.layers, kcrf.optimizers.schedules: a step on torch copies nothing to a GPU, which fake tensors stand for."""
 
 import subprocess
 import sys
@@ -24,16 +24,17 @@ def through_the_host(data, dtype=None, device=None):
 
 
 torch.as_tensor = torch.tensor = through_the_host
-from kcrf import crf
+from kcrf import crf, layers
 from kcrf.backend import keras
 from kcrf.crf import chain, forward_backward, torch_kernels
 from kcrf.layers import ConditionalRandomField, losses
 from kcrf.layers.embeddings import padding_mask
+from kcrf.optimizers import Warmup, WarmupLinearDecay
 from kcrf.tags import bio
 
 for module in (chain, forward_backward):
     module.kernels_for = lambda emissions: torch_kernels
-losses.check_if = lambda condition, check: None  # asks whether a tensor is on CUDA
+losses.check_if = layers.crf.check_if = lambda condition, check: None  # asks whether a tensor is on CUDA
 
 
 class Watch(TorchDispatchMode):
@@ -48,12 +49,14 @@ class Watch(TorchDispatchMode):
 def step():
     mask = padding_mask(tokens, 0)
     outputs = layer(emissions, mask=mask)
-    layer.sparse_loss(tokens, outputs).sum().backward()
+    layer.sparse_loss(tokens, outputs, None).backward()
+    schedule(count), Warmup(3, 0.5)(count)
     layer.decode(outputs), layer.marginals(outputs), crf.expected_counts(layer.chain(outputs))
 
 
 with FakeTensorMode():
     tokens = torch.ones(2, 8, dtype=torch.int32, device="card")
+    count, schedule = torch.ones((), dtype=torch.int64, device="card"), WarmupLinearDecay(1.0, 2, 9)
     emissions = torch.ones(2, 8, 3, device="card", requires_grad=True)
     layer = ConditionalRandomField(100, constraints=bio(["A"]), transition_initializer="zeros")
     for copied in (True, False):  # constants are copied once
