@@ -188,7 +188,6 @@ def raise_if(condition: Any, message: str, *values: Any) -> Any:
 
 
 def _by_reversing(forward: Any) -> Any:
-
     def scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> Any:
         if not reverse:
             return forward(step, state, inputs)

@@ -164,9 +164,8 @@ def tensor_from_numpy(array: Any) -> Any:
 
     if array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous:
         return tf.transpose(tensor_from_numpy(array.T))  # ten times as fast as a copy by NumPy
-    if (
-        array.ctypes.data % 64 or not array.flags.c_contiguous
-    ):  # TensorFlow accepts unaligned arrays here and crashes later
+    # TensorFlow accepts unaligned arrays here and crashes later.
+    if array.ctypes.data % 64 or not array.flags.c_contiguous:
         return tf.convert_to_tensor(array)
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
 

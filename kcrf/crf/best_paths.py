@@ -43,7 +43,7 @@ def _in_one_loop(trellis: Trellis) -> TensorLike:
         return loop_ops.where(link, best, tag), tag
 
     inputs = (ops.swapaxes(before, 1, 2), time_first(trellis.linked))
-    return short_scan(backward, _last_tag(trellis, last), inputs, reverse=True)[1]
+    return short_scan(backward, loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1), inputs, reverse=True)[1]
 
 
 def _in_blocks(trellis: Trellis, blocks: int) -> TensorLike:
@@ -54,13 +54,13 @@ def _in_blocks(trellis: Trellis, blocks: int) -> TensorLike:
     def pointers(before: TensorLike, inputs: Any) -> TensorLike:
         scores = before[:, None] + trellis.transitions[:, :, None]  # (from, to, batch)
         is_best = scores == loop_ops.max(scores, axis=0, keepdims=True)
-        best = loop_ops.min(
-            loop_ops.where(is_best, tags[:, None], trellis.size - 1), axis=0
-        )  # argmax is slow on axis 0
+        # `argmax` is slow on axis 0.
+        best = loop_ops.min(loop_ops.where(is_best, tags[:, None], trellis.size - 1), axis=0)
         return loop_ops.where(inputs[1], best, tags)  # (to, batch)
 
     last, back_pointers = recursion.forward(step, pointers, first, inputs)  # (tags, batch), (time, to, batch)
-    return recursion.follow(back_pointers, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
+    last_tag = loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1)  # (batch, tags) -> (batch,)
+    return recursion.follow(back_pointers, last_tag)[: trellis.emissions.shape[1]]
 
 
 def _forward(trellis: Trellis) -> tuple[Callable[..., TensorLike], TensorLike, tuple[TensorLike, TensorLike]]:
@@ -74,10 +74,6 @@ def _forward(trellis: Trellis) -> tuple[Callable[..., TensorLike], TensorLike, t
 
     first = ops.transpose(trellis.no_rows() + trellis.start)  # (tags, batch)
     return step, first, (tags_first(trellis.emissions), time_first(trellis.linked)[:, None])
-
-
-def _last_tag(trellis: Trellis, last: TensorLike) -> TensorLike:
-    return loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1)  # (batch, tags) -> (batch,)
 
 
 def best_paths(trellis: Trellis, k: int) -> tuple[TensorLike, TensorLike]:

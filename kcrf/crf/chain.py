@@ -204,9 +204,8 @@ def kernels_for(emissions: TensorLike) -> ModuleType | None:
     """The module with functions of `kcrf.crf` as kernels in Triton for these emissions, or None: they become loops."""
     if not _HAS_TRITON or emissions.shape[-1] > _MOST_TAGS:
         return None
-    device = emissions.device
-    if device.type == "cuda" or device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
-        from kcrf.crf import torch_kernels
+    if emissions.device.type not in ("cuda", "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else None):
+        return None
+    from kcrf.crf import torch_kernels
 
-        return torch_kernels if torch_kernels.start_on(device) else None
-    return None
+    return torch_kernels if torch_kernels.start_on(emissions.device) else None

@@ -195,8 +195,7 @@ def top_k_paths(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
         raise ValueError(f"`top_k_paths` needs k of at least 1. Received: k={k}")
     trellis = Trellis(chain).detached()
     tags, exists = best_paths(trellis, k)
-    repeated = trellis.repeat(k)
-    scores = ops.reshape(path_counts(repeated, ops.reshape(tags, (-1, ops.shape(tags)[2])))[0], (-1, k))
+    scores = ops.reshape(path_counts(trellis.repeat(k), ops.reshape(tags, (-1, ops.shape(tags)[2])))[0], (-1, k))
     return ops.where(exists[:, :, None], tags, -1), ops.where(exists, scores, -float("inf"))
 
 

@@ -6,13 +6,13 @@ than a GPU for a small batch: nothing is copied here, and `torch.library.registe
 """
 
 import warnings
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 
 from kcrf.backend import Tensor
-from kcrf.crf import triton_kernels
-from kcrf.crf.triton_kernels import best_path, chain_counts
+from kcrf.crf.triton_kernels import best_path, chain_counts, fill
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
 Counts: TypeAlias = tuple[Tensor, Tensor, Tensor]
@@ -23,16 +23,14 @@ _STARTS: dict[torch.device, bool] = {}  # whether kernels start on a device
 def start_on(device: Any) -> bool:
     """Whether kernels start on a device, which a small one tries once: Triton needs a C compiler, also on CUDA."""
     if device not in _STARTS and not torch.compiler.is_compiling():
-        row = torch.empty(4, device=device)
+        row, _STARTS[device] = torch.empty(4, device=device), True
         try:
             with torch.cuda.device_of(row):
-                triton_kernels.fill[(1,)](row, 0.0, 4, CHUNK=4)
-            _STARTS[device] = True
+                fill[(1,)](row, 0.0, 4, CHUNK=4)
         except Exception as error:  # of any part of Triton
             _STARTS[device] = False
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            needed = "Kernels of a CRF need Triton, a C compiler and the headers of Python; loops are slower"
-            warnings.warn(f"{needed}. Received: {reason}", stacklevel=2)
+            needed = "A CRF is slow without kernels, which need Triton, a C compiler and Python's headers"
+            warnings.warn(f"{needed}. Received: {type(error).__name__}: {error}".splitlines()[0], stacklevel=2)
     return _STARTS.get(device, True)
 
 
@@ -59,9 +57,9 @@ def _arrays(chain: Any) -> tuple[Tensor | None, ...]:
     return emissions, mask, chain.transitions, chain.start, chain.end
 
 
-def _contiguous(*arrays: Any) -> list[Any]:
-    """Arrays as the kernels take them: under `torch.compile`, operations before the operator may lay them out."""
-    return [None if x is None else x.contiguous() for x in arrays]
+def _on_contiguous(run: Any, *arrays: Any) -> Any:
+    """Calls an operator with arrays as kernels take them. Under `torch.compile`, others may have laid them out."""
+    return run(*(None if x is None else x.contiguous() for x in arrays))
 
 
 class _Value(torch.autograd.Function):
@@ -91,7 +89,6 @@ def _chain_counts(
 
     The gradients are `(batch, time, tags)` for the emissions and `(batch, tags + 2, tags)` for the other scores.
     """
-    emissions, mask, transitions, start, end, labels = _contiguous(emissions, mask, transitions, start, end, labels)
     value, counts, steps = _empty_counts(emissions)
     batch, time, size = counts.shape
     memory = counts.new_empty(batch * (3 * time + size) * size)
@@ -112,10 +109,8 @@ def _empty_counts(emissions: Tensor, *_: Any) -> Counts:
 
 def _viterbi(emissions: Tensor, mask: Tensor, transitions: Tensor, start: Any, end: Any) -> Tensor:
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
-    emissions, mask, transitions, start, end = _contiguous(emissions, mask, transitions, start, end)
     batch, time, size = emissions.shape
-    path = _empty_path(emissions)
-    pointers = emissions.new_empty(emissions.shape, dtype=torch.uint8)
+    path, pointers = _empty_path(emissions), emissions.new_empty(emissions.shape, dtype=torch.uint8)
     memory = emissions.new_empty((batch, size), dtype=torch.float32)
     bits = mask.view(torch.uint8)
     with torch.cuda.device_of(emissions):
@@ -142,5 +137,5 @@ for name, schema, run, shapes in (
     ("kcrf::viterbi", f"({_CHAIN}) -> Tensor", _viterbi, _empty_path),
 ):
     torch.library.define(name, schema)
-    torch.library.impl(name, ("cpu", "cuda"))(run)
+    torch.library.impl(name, ("cpu", "cuda"))(partial(_on_contiguous, run))
     torch.library.register_fake(name, shapes)

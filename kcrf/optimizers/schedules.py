@@ -73,9 +73,8 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: Any) -> Tensor:
         step = ops.cast(step, "float32")
         rise = _between(step / self.steps, 0.0, 1.0) if self.steps else ops.ones_like(step)
-        if not callable(self.then):
-            return rise * self.then
-        return rise * ops.cast(self.then(_between(step - self.steps, 0.0, math.inf)), "float32")
+        after = _between(step - self.steps, 0.0, math.inf)
+        return rise * (ops.cast(self.then(after), "float32") if callable(self.then) else self.then)
 
     def get_config(self) -> dict[str, Any]:
         then = keras.optimizers.schedules.serialize(self.then) if callable(self.then) else self.then
