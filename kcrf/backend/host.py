@@ -121,10 +121,9 @@ def mask_ignores_inputs(mask: Any) -> bool:
 
 def is_tracing() -> bool:
     """Whether Keras or TensorFlow is tracing the caller, so that tensors have no values."""
-    if current_stateless_scope() is not None:
-        return True
-    if backend_name() != "tensorflow":
-        return False
+    in_scope = current_stateless_scope() is not None
+    if in_scope or backend_name() != "tensorflow":
+        return in_scope
     import tensorflow as tf
 
     return not tf.executing_eagerly()
@@ -267,12 +266,13 @@ def set_random_seed(seed: Any) -> Any:
 
 
 def random_state() -> Any:
-    """The state of PyTorch's random generator, which dropout uses, a uint8 array; empty on other backends."""
+    """The states of PyTorch's random generators, CUDA's too, which dropout uses, as uint8; empty on other backends."""
     if backend_name() != "torch":
         return np.zeros(0, "uint8")
     import torch
 
-    return torch.get_rng_state().numpy()
+    cuda = [torch.cuda.get_rng_state()] if torch.cuda.is_available() else []
+    return torch.cat([torch.get_rng_state(), *cuda]).numpy()
 
 
 def set_random_state(state: Any) -> None:
@@ -280,11 +280,13 @@ def set_random_state(state: Any) -> None:
     if len(state):
         import torch
 
-        torch.set_rng_state(torch.from_numpy(state))
+        state, cuda = torch.from_numpy(state).tensor_split([len(torch.get_rng_state())])
+        torch.set_rng_state(state)
+        if len(cuda) and torch.cuda.is_available():
+            torch.cuda.set_rng_state(cuda)
 
 
 # XLA takes seconds to compile each new shape. TensorFlow's graphs run any shape without XLA; JAX always uses XLA.
 JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
-
 # Whether training takes seconds to compile for each new shape of a batch.
 COMPILES_SHAPES = backend_name() != "torch"

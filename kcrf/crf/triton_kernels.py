@@ -10,8 +10,7 @@ Arrays, which must be contiguous; those that are written need no values before:
     labels (batch, time)             numbers, negative = unknown
     transitions (size, size)         from row to column
     start, end (size,)               or None, which are zeros
-    memory (3, batch, time, size)    alpha before each step, and the parts of its logsumexp: maximum, 1 / sum;
-                                     behind it, `turned` has the transitions (batch, size, size) from column to row
+    memory (3, batch, time, size)    alpha before each step, the maximum and 1 / sum of its logsumexp; then `turned`
 
 A step takes as long as a load: each loads what the next one needs. Many labels are counted at once. A thread has whole
 columns of what a step sums: forward the scores to a tag, backward those from a tag.
