@@ -98,7 +98,7 @@ def _print_expected(tagger: Any) -> None:
     if counts is None or len(counts) > _FEW or not counts[:, 1].any():
         return
     low, high = interval(bootstrap_scores(counts))
-    if low == 1:  # nothing is left to gain
+    if low == high:  # nothing is left to gain, or too little is known
         return
     needs = "`kcrf curve` says how many more sentences a better score needs" if curve is None else curve.needs()
     print(f"expected on texts like these: F1 {low:.2f} to {high:.2f}; {needs}; `kcrf suggest` names them")

@@ -75,7 +75,9 @@ class LearningCurve(PowerLaw):
         goal = goal or next((goal for goal in _GOALS if goal >= least), _GOALS[-1])
         if (needed := self.size(goal)) is None:
             return f"{goal:g} is out of reach of sentences like these"
-        more = (float(f"{max(0.0, size - self.count):.2g}") for size in needed)  # two digits count
+        more = [float(f"{max(0.0, size - self.count):.2g}") for size in needed]  # two digits count
+        if not any(more):
+            return f"{goal:g} is reached"
         value, low, high = (f"{number:,.0f}" for number in more)
         until = "or more" if needed.high == np.inf else f"to {high}"
         return f"about {goal:g} with {value} more ({low} {until})"

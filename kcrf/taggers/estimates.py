@@ -130,7 +130,8 @@ def _scores(row: np.ndarray, held_out: HeldOut) -> ExpectedScores:
 def _notes(scores: ExpectedScores, held_out: HeldOut, unseen: np.ndarray) -> Iterator[str]:
     """Yields sentences on why an estimate may not hold."""
     if held_out.mean is None:
-        yield "The calibration of the model is not known: it has no predictions for held-out texts."
+        alone = "" if held_out.deviation else ", and the intervals contain chance alone"
+        yield f"The calibration of the model is not known{alone}: it has no predictions for held-out texts."
         return
     mean, usual = scores.right / max(1, scores.found), held_out.mean
     if scores.found and usual - mean > max(_DROP, WIDTH * held_out.error):

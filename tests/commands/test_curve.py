@@ -25,6 +25,7 @@ def test_two_sentences_say_what_is_and_what_is_needed():
     assert in_words(curve, 0.9) == (
         "F1 0.833 with 200 sentences; about 0.9 with 160 more (160 to 160). With twice as many, 0.909 (0.909 to 0.909)."
     )
+    assert "F1 0.833 with 200 sentences; 0.5 is reached. With twice" in in_words(curve, 0.5)
     flat = curve_of([[0.7, 0.7, 0.7]] * 3)
     assert "0.75 is out of reach of sentences like these" in in_words(flat, 0.75)
     noisy = curve_of([[0.6, 0.6, 0.6], [0.65, 0.55, 0.6], [0.55, 0.65, 0.6]])

@@ -119,7 +119,7 @@ def test_texts_unlike_the_training_data_and_models_without_predictions_are_noted
     confidence, unseen = WordSegmenter(tmp_path / "run").estimate(strange).notes
     assert "unlike the training data" in confidence and "are new to the model" in unseen
     (note,) = WordSegmenter().estimate(["今天天气真好"]).notes
-    assert "calibration of the model is not known" in note
+    assert "calibration of the model is not known, and the intervals contain chance alone" in note
     assert EntityRecognizer.estimate is WordSegmenter.estimate
 
 
@@ -188,4 +188,5 @@ def test_folds_that_find_nothing_say_how_many_entities_there_are():
     expected = estimate([("A", 0.8)] * 5, {"A": 6.0}, held_out_of(rows, None)).all
     assert expected.true == pytest.approx(6.0 * (40 + 1) / (5 + 1)) and expected.recall.value < 0.1
     assert (expected.precision.low, expected.precision.high) == (0.0, 1.0)  # nothing is known
+    assert "is not known: it has no predictions" in estimate([], {"A": 6.0}, held_out_of(rows, None)).notes[0]
     assert estimate([("A", 0.8)], {"A": 6.0}, held_out_of([], None)).all.true == 6.0

@@ -163,3 +163,12 @@ def test_the_line_after_training_says_how_many_sentences_a_better_score_needs(co
     assert tagger.curve.sizes == [15, 45] and tagger.curve.count == 60
     assert tagger.curve.scores[:, 1].mean() == pytest.approx(scores["valid"]["f"], abs=0.1)
     assert tagger.counts.sum(axis=0)[1] == sum(len(row["gold"]) for row in rows)
+
+
+def test_nothing_is_expected_where_all_samples_of_the_held_out_sentences_score_the_same(corpus, tmp_path, capsys):
+    (tmp_path / "few.jsonl").write_text("".join(f"{sentence_line(s)}\n" for s in corpus.train[:5]), encoding="utf-8")
+    arguments = ["train", "--task", "ner", "--encoder", "linear", "--augment", "0", "--quiet"]
+    assert main([*arguments, "--train", str(tmp_path / "few.jsonl"), "--out", str(tmp_path / "run")]) == 0
+    rows = rows_of(tmp_path / "run")
+    low, high = interval(bootstrap_predictions(rows))
+    assert low == high and "expected on texts" not in capsys.readouterr().out
