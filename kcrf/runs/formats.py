@@ -112,9 +112,9 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
     """Reads the predictions of a run, a list of dicts.
 
     For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
-    and the segmentation `standard` (or None). If the model of the run has learned the sentences, others have predicted
-    them, and computed the numbers of `unseen` features and of all; for entities also the probabilities `likely` of the
-    gold entities, and in cross-validation the `expected` number of entities. For a classifier, a dict has `text`,
+    the segmentation `standard` (or None), and maybe the `expected` number of spans. If the model of the run has learned
+    the sentences, others have predicted them, and computed the numbers of `unseen` features and of all; for entities
+    also the probabilities `likely` of the gold entities. For a classifier, a dict has `text`,
     `text_b` (or None), the labels `gold` and `found`, lists if a text can have several, and `probabilities` by label.
     For regression, `gold` and `found` are numbers, and `probabilities` is empty.
     """

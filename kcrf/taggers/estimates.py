@@ -58,7 +58,7 @@ class HeldOut(NamedTuple):
     mean: float | None = None  # probability of a prediction
     error: float = 0.0  # the standard error of this mean
     deviation: float = 0.0  # of the mean difference between a probability and the truth, at least by chance
-    ratio: float = 1.0  # of the real and the expected number of entities, if the run is cross-validated
+    ratio: float = 1.0  # of the real and the expected number of words or entities
     ratio_deviation: float = 0.0
     unseen: Any = (0, 0)  # the `unseen_counts`
     spread: float = 1.0  # variance of the number of right predictions in a text, by that of independent predictions

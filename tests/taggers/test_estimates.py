@@ -106,6 +106,8 @@ def test_an_estimate_is_near_the_real_scores(task, tmp_path):
         expected = getattr(estimate.all, name)
         assert expected.low - 0.02 <= scores["test"][key] <= expected.high + 0.02
     assert estimate.all.found == scores["test"]["test_words" if task == "cws" else "found_entities"]
+    real = scores["test"]["true_words" if task == "cws" else "true_entities"]
+    assert estimate.all.true == pytest.approx(real, abs=1)  # by the ratio on these very texts
     assert set(estimate.labels) == set(tagger.labels) and estimate.texts == len(texts)
     assert not any("unlike" in note for note in estimate.notes)
     plain = estimate.as_dict()

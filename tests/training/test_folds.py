@@ -131,8 +131,7 @@ def test_other_runs_hold_out_a_tenth(other, corpus, tmp_path):
     settings = Settings(**{"task": "ner", "encoder": "linear", "augment": 0, **other})
     train = load_mini().train if settings.task == "cws" else corpus.train
     train_tagger(settings, train[:40], out=tmp_path / "run")
-    rows = rows_of(tmp_path / "run")
-    assert len(rows) == 4 and not any("expected" in row for row in rows)
+    assert len(rows_of(tmp_path / "run")) == 4
 
 
 def test_copies_are_made_where_lbfgs_learns_them():
@@ -166,7 +165,8 @@ def test_the_line_after_training_says_how_many_sentences_a_better_score_needs(co
 
 
 def test_nothing_is_expected_where_all_samples_of_the_held_out_sentences_score_the_same(corpus, tmp_path, capsys):
-    (tmp_path / "few.jsonl").write_text("".join(f"{sentence_line(s)}\n" for s in corpus.train[:5]), encoding="utf-8")
+    few = [sentence for sentence in corpus.train if sentence.spans][:5]
+    (tmp_path / "few.jsonl").write_text("".join(f"{sentence_line(s)}\n" for s in few), encoding="utf-8")
     arguments = ["train", "--task", "ner", "--encoder", "linear", "--augment", "0", "--quiet"]
     assert main([*arguments, "--train", str(tmp_path / "few.jsonl"), "--out", str(tmp_path / "run")]) == 0
     rows = rows_of(tmp_path / "run")
