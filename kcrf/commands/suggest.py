@@ -16,6 +16,16 @@ from kcrf.commands.model_input import STANDARD, add_model_options, checked_input
 from kcrf.commands.parsers import OVERWRITE, CommandParser, check_out, declare
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Progress
+from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line, label_studio_task
+from kcrf.corpora.classified import classified_line
+from kcrf.corpora.entities import entity_line
+from kcrf.corpora.lines import decode_lines
+from kcrf.corpora.tables import pair_of
+from kcrf.corpora.tagged import tagged_line
+from kcrf.files import json_line, write_lines
+from kcrf.progress_bars import print_note
+from kcrf.tasks import TASKS, task_of
+from kcrf.tasks.tokens import sentence_of_tokens
 
 _DIGITS = 6
 
@@ -53,8 +63,6 @@ def run(options: Namespace) -> None:
         check_out(options.out, options.file, options.overwrite)
     if options.format == "label-studio" and options.out and Path(options.out).suffix != ".json":
         raise ValueError(f"--format label-studio needs --out with a name that ends in .json. Received: {options.out}")
-    from kcrf.tasks import TASKS
-
     with checked_input(options, tuple(TASKS)) as lines, _on_disk(lines) as lines:
         items = labeled_items(options)
         if options.until is not None:
@@ -87,8 +95,6 @@ def _check_count(chosen: int, total: int, options: Namespace) -> None:
         or_labeled = f" or nearly one of those in {options.train}" if options.train else ""
         raise ValueError(f"{name}: needs a text to label. Received: {total:,} lines, all of them empty{or_labeled}")
     if chosen < options.count:
-        from kcrf.progress_bars import print_note
-
         reason = "the input has no more"
         if total > chosen:
             reason = f"the other {total - chosen:,} are empty, or nearly the same as these or as labeled ones"
@@ -97,8 +103,6 @@ def _check_count(chosen: int, total: int, options: Namespace) -> None:
 
 def _write(options: Namespace, lines: list[str]) -> None:
     """Writes the lines; for Label Studio, the elements of one array."""
-    from kcrf.files import write_lines
-
     if options.format == "label-studio":
         lines = ["[", *(f"{line}," for line in lines[:-1]), lines[-1], "]"]
     if options.out:
@@ -127,8 +131,6 @@ class _Texts(Sequence[Any]):
     """The texts of an input as a sequence that keeps only their offsets in the file in memory."""
 
     def __init__(self, lines: Lines, options: Namespace) -> None:
-        from kcrf.tasks import task_of
-
         self._lines, self._offsets, self.name = lines, array("q"), lines.name
         self._first_offset, self._text_of = lines.source.tell(), function_of_line(options)
         self._of_tokens = task_of(options.model_task).needs_tokens
@@ -148,18 +150,12 @@ class _Texts(Sequence[Any]):
             position = self._lines.position
 
     def __getitem__(self, index: Any) -> Any:
-        from kcrf.corpora.lines import decode_lines
-
         self._lines.source.seek(self._offsets[index])
         return self._text_of(next(decode_lines([self._lines.source.readline()], self.name)))
 
 
 def function_of_line(options: Namespace) -> Callable[[str], Any]:
     """The function from a line to a text, pair of texts or sentence, as the model takes it."""
-    from kcrf.corpora.tables import pair_of
-    from kcrf.tasks import task_of
-    from kcrf.tasks.tokens import sentence_of_tokens
-
     task = task_of(options.model_task)
     if task.output == "label" and options.opened.read_config().config.facts.pairs:
         return lambda line: tuple(pair_of(options.file or "<stdin>", line))
@@ -170,8 +166,6 @@ def labeled_items(options: Namespace) -> list[Any]:
     """The items of the file --train, which is read with the options of the training set of the run."""
     if options.train is None:
         return []
-    from kcrf.tasks import task_of
-
     sources = (options.opened.read_config().data or {}).get("sources") or {}
     task, defaults = task_of(options.model_task), {"column": -1, "repair": True, "strip_tags": True, "fields": None}
     of_run = {name: sources[name] for name in task.file_options if sources.get(name) is not None}
@@ -181,12 +175,12 @@ def labeled_items(options: Namespace) -> list[Any]:
 def _count_until(options: Namespace, labeled: list[Any]) -> int:
     """How many more sentences a score needs, by the learning curve of linear models."""
     from kcrf.commands.curve import in_words
-    from kcrf.progress_bars import print_note
     from kcrf.training import Settings, learning_curve
 
     if not 0 < options.until < 1 or not labeled:
         raise ValueError(f"--until needs --train FILE and a score above 0 and below 1. Received: {options.until}")
-    curve = learning_curve(Settings(task=options.model_task, encoder="linear", augment=0), labeled)
+    linear: Any = {} if task_of(options.model_task).output == "label" else {"encoder": "linear", "augment": 0}
+    curve = learning_curve(Settings(task=options.model_task, **linear), labeled)
     print_note(in_words(curve, options.until))
     if (needed := curve.size(options.until)) is None:
         raise ValueError(f"--until must be within reach of sentences like these. Received: {options.until}")
@@ -198,12 +192,6 @@ def _count_until(options: Namespace, labeled: list[Any]) -> int:
 
 def _line(options: Namespace, suggestion: Any) -> str:
     """A line of the output: the text with its predictions, as `kcrf train` reads it or for an annotation tool."""
-    from kcrf.corpora.classified import classified_line
-    from kcrf.corpora.entities import entity_line
-    from kcrf.corpora.tagged import tagged_line
-    from kcrf.files import json_line
-    from kcrf.tasks import task_of
-
     if options.format != "json":
         return _pre_annotated(options.format, suggestion)
     text, found, score = suggestion.text, suggestion.prediction, {"uncertainty": round(suggestion.score, _DIGITS)}
@@ -221,8 +209,6 @@ def _line(options: Namespace, suggestion: Any) -> str:
 
 def _pre_annotated(output_format: str, suggestion: Any) -> str:
     """A suggestion as an annotation tool imports it."""
-    from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line, label_studio_task
-
     text, text_b = text_and_partner(getattr(suggestion.text, "text", suggestion.text))
     found, score = suggestion.prediction, round(suggestion.score, _DIGITS)
     if isinstance(found, list):

@@ -112,8 +112,7 @@ def _scores(row: np.ndarray, held_out: HeldOut) -> ExpectedScores:
     true = max(right, expected * held_out.ratio)
     # how many are right, and how many more are there, by chance; and how well probabilities are calibrated
     right_deviation = math.hypot(math.sqrt(held_out.spread * variance), held_out.deviation * found)
-    more_deviation = math.sqrt(held_out.spread * max(0.0, true - found))
-    deviation = math.hypot(more_deviation, expected * held_out.ratio_deviation)
+    deviation = math.hypot(math.sqrt(held_out.spread * max(0.0, true - found)), expected * held_out.ratio_deviation)
 
     def share(total: float, deviation: float) -> Range | None:
         """The number of right predictions over a total number, with its standard deviation."""

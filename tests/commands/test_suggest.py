@@ -12,6 +12,7 @@ import pytest
 
 from kcrf.commands.main import main
 from kcrf.corpora import Example, load_mini, read_classified, read_entities, read_segmented, read_tagged, sentence_line
+from kcrf.metrics.learning_curves import LearningCurve
 from kcrf.taggers import Classification, EntityRecognizer, TokenTagger, WordSegmenter
 from kcrf.training import Settings, learning_curve
 
@@ -243,3 +244,20 @@ def test_as_many_texts_as_a_score_needs(runs, tmp_path, capsys):
     assert 6 <= len(shown.out.splitlines()) <= 8 and f"with {curve.count} sentences" in shown.err
     assert main([*arguments, "--until", "0.9"]) == 2
     assert "--until needs --train FILE" in capsys.readouterr().err
+
+
+def test_texts_with_a_label_have_the_curve_of_a_network(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.tsv").write_text("好\tgood\n坏\tbad\n" * 10, encoding="utf-8")
+    (tmp_path / "pool.txt").write_text("很好\n真坏\n不好\n还行吧\n", encoding="utf-8")
+    assert main(["train", "--task", "classify", "--epochs", "1", "--train", "train.tsv", "--out", "run", "-q"]) == 0
+    used = []
+
+    def curve_of(settings, items):
+        used.append((settings.task, settings.encoder, len(items)))
+        return LearningCurve("accuracy", 20, [10, 20], [[0.5, 0.6]] * 3)
+
+    monkeypatch.setattr("kcrf.training.learning_curve", curve_of)
+    arguments = ["suggest", "--model", "run", "pool.txt", "--train", "train.tsv", "--out", "next.jsonl"]
+    assert main([*arguments, "--until", "0.61"]) == 0
+    assert used == [("classify", None, 20)]
