@@ -154,12 +154,12 @@ def jax_steps(problem):
 def loop_and_blocks(name, problem):
     """kcrf's contenders on one thread without XLA, each in one loop over time and in blocks."""
     from kcrf import crf
-    from kcrf.backend import graph
     from kcrf.crf import blocks
+    from kcrf.crf.chain import takes_chain
 
     def prepared(step, shortest, functions):
         def call():
-            blocks.SHORTEST, blocks._LARGEST_STEP = {"sum": shortest, "max": shortest}, math.inf
+            blocks.LIMITS["operations"] = {"sum": shortest, "max": shortest}, math.inf
             vars(crf).update(functions)
             return step()
 
@@ -167,7 +167,8 @@ def loop_and_blocks(name, problem):
 
     found = {}
     for recursion, shortest in (("one loop", math.inf), ("blocks", 0)):
-        functions = {of: graph(inspect.unwrap(getattr(crf, of))) for of in ("log_likelihood", "viterbi")}  # retraced
+        axes = {"log_likelihood": None, "viterbi": 1}  # of time
+        functions = {of: takes_chain(axis)(inspect.unwrap(getattr(crf, of))) for of, axis in axes.items()}  # retraced
         for task, steps in globals()[f"{name}_steps"](problem).items():
             own = {who: step for who, step in steps.items() if re.match("kcrf(?!.*(jit|2 threads))", who)}
             own = {f"{who}, {recursion}": prepared(step, shortest, functions) for who, step in own.items()}
