@@ -244,7 +244,8 @@ def best_precision() -> str:
         import jax
 
         device = jax.devices()[0]
-        has_it = device.platform == "gpu" and float(getattr(device, "compute_capability", 0)) >= _AMPERE
+        version = str(getattr(device, "compute_capability", "")).partition(".")[0]  # "gfx90a" for a card of AMD
+        has_it = device.platform == "gpu" and version.isdigit() and int(version) >= _AMPERE
     else:
         import tensorflow as tf
 

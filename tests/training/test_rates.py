@@ -57,3 +57,13 @@ def test_the_precision_is_bfloat16_on_a_gpu_that_has_it(has_gpu, has_bfloat16, m
         details = {"compute_capability": (capability, 5)}
         monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda device: details)
     assert best_precision() == ("bfloat16" if has_bfloat16 else "float32")
+
+
+def test_a_card_without_a_known_capability_computes_in_float32(monkeypatch):
+    """On AMD's cards, the capability is the name of the architecture."""
+    if backend_name() != "jax":
+        pytest.skip("JAX has names of architectures as capabilities")
+    import jax
+
+    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(platform="gpu", compute_capability="gfx90a")])
+    assert best_precision() == "float32"
