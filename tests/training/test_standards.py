@@ -173,10 +173,10 @@ def test_an_estimate_is_calibrated_by_the_held_out_sentences_of_its_standard(lin
     rows = read_predictions(path / "predictions.jsonl")
     for name in TRAIN:
         segmenter, of_standard = WordSegmenter(path, standard=name), [row for row in rows if row["standard"] == name]
-        deviation = held_out_of(of_standard, lambda texts: np.zeros(2)).deviation
+        held_out = held_out_of(of_standard, lambda texts: np.zeros(2))
         right = [span.probability for spans in segmenter.predict(TEXTS) for span in spans]
-        by_chance = sum(p * (1 - p) for p in right)
-        width = 1.96 * np.hypot(by_chance**0.5 / len(right), deviation)
+        by_chance = held_out.spread * sum(p * (1 - p) for p in right)
+        width = 1.96 * np.hypot(by_chance**0.5 / len(right), held_out.deviation)
         value, low, _ = segmenter.estimate(TEXTS).all.precision
         assert value - low == pytest.approx(width, rel=1e-4)
 
