@@ -4,12 +4,12 @@
     python experiments/expected_scores.py --data PATH --encoder cnn --corpora ud_gsd people_daily --sizes 300 --seeds 0
 
 A model with the defaults of `kcrf train --encoder linear` is trained on so many sentences of a training set, and
-estimates its scores on 600 other sentences of it, and on texts of another kind: the recognizer of People's Daily on
-Weibo (its names of persons, organizations and places), the segmenter of UD Chinese GSD on the PKU test set. Real scores
-are beside the expected ones, and beside the calibration error the one by chance. For entities, the sentences are split
-twenty times: one half chooses the minimum probability for a coverage of 0.5 to 0.9, the other half counts what is
-found, and how many candidates there are, also with the fixed minimum 0.1. Results are kept in
-experiments/expected_scores.json.
+estimates its scores on 2,000 other sentences of it, or all if there are fewer (Weibo's with its validation and test
+sets), and on texts of another kind: the recognizer of People's Daily on Weibo (its names of persons, organizations and
+places), the segmenter of UD Chinese GSD on the PKU test set. Real scores are beside the expected ones, and beside the
+calibration error the one by chance. For entities, the other sentences are split twenty times: as many as the model has
+learned, at most half, choose the minimum probability for a coverage of 0.5 to 0.9, the rest counts what is found, and
+how many candidates there are, also with the fixed minimum 0.1. Results are kept in experiments/expected_scores.json.
 """
 
 import argparse
@@ -28,7 +28,7 @@ RESULTS = Path(__file__).with_suffix(".json")
 CORPORA = ["people_daily", "weibo", "wnut17", "ud_gsd", "pfr199801"]
 OTHERS = {"people_daily": "weibo", "ud_gsd": "pfr199801"}
 TYPES = {"PER.NAM": "PER", "ORG.NAM": "ORG", "LOC.NAM": "LOC", "GPE.NAM": "LOC"}
-TEST, COVERAGES, FIXED = 600, (0.5, 0.7, 0.8, 0.9), 0.1
+TEST, FOREIGN, COVERAGES, FIXED = 2000, 600, (0.5, 0.7, 0.8, 0.9), 0.1
 
 
 def main():
@@ -50,9 +50,10 @@ def measure(options, corpus, size, seed):
     from kcrf.taggers import load_tagger
     from kcrf.training import Settings, train_tagger
 
-    train = parts_of(options.data, corpus)[0]
+    train, *others = parts_of(options.data, corpus)
     order = [train[i] for i in np.random.default_rng(seed).permutation(len(train))]
-    test = order[size : size + TEST]
+    test = order[size:] + (others[0] + others[1] if corpus == "weibo" else [])
+    test = test[:TEST]
     with tempfile.TemporaryDirectory() as folder, quiet(True):
         settings = Settings(task=TAGGED[corpus][0], encoder=options.encoder, seed=seed)
         train_tagger(settings, order[:size], None, None, out=f"{folder}/run")
@@ -61,13 +62,13 @@ def measure(options, corpus, size, seed):
         if corpus in OTHERS:
             result["unlike"] = compared(tagger, foreign(options.data, OTHERS[corpus]))
         if TAGGED[corpus][0] == "ner":
-            result["coverage"] = covered(tagger, test)
+            result["coverage"] = covered(tagger, test, min(size, len(test) // 2))
     return result
 
 
 def foreign(data, corpus):
     """The test set of another corpus, with the types of People's Daily."""
-    sentences = parts_of(data, corpus)[2][:TEST]
+    sentences = parts_of(data, corpus)[2][:FOREIGN]
     if corpus != "weibo":
         return sentences
     kept_spans = [[(a, b, TYPES[name]) for a, b, name in s.spans if name in TYPES] for s in sentences]
@@ -96,7 +97,7 @@ def compared(tagger, sentences):
     }
 
 
-def covered(tagger, sentences):
+def covered(tagger, sentences, held_out):
     """The fraction of the entities that is found, and the candidates for each entity, over twenty splits."""
     from kcrf.taggers.coverage import LOWEST
     from kcrf.taggers.decoder import parts_of_sentences
@@ -104,21 +105,21 @@ def covered(tagger, sentences):
     tagger.decoder.min_probability, tagger.decoder.overlaps = LOWEST, True
     tables = [{s.key: s.probability for s in spans} for spans in tagger.decoder.spans(parts_of_sentences(sentences))]
     golds = [[table.get(span, 0.0) for span in s.spans] for table, s in zip(tables, sentences)]
-    return {str(coverage): over_splits(coverage, tables, golds) for coverage in COVERAGES}
+    return {str(coverage): over_splits(coverage, tables, golds, held_out) for coverage in COVERAGES}
 
 
-def over_splits(coverage, tables, golds):
+def over_splits(coverage, tables, golds, held_out):
     """Means over twenty splits, or the message if a model cannot promise this coverage."""
     from kcrf.taggers.coverage import conformal_threshold
 
-    rows, half = [], len(golds) // 2
+    rows = []
     for split in range(20):
         order = np.random.default_rng(split).permutation(len(golds))
         try:
-            limit = conformal_threshold([golds[i] for i in order[:half]], coverage)
+            limit = conformal_threshold([golds[i] for i in order[:held_out]], coverage)
         except ValueError as error:
             return str(error)
-        groups = [[p for i in order[half:] for p in of[i]] for of in (golds, [list(t.values()) for t in tables])]
+        groups = [[p for i in order[held_out:] for p in of[i]] for of in (golds, [list(t.values()) for t in tables])]
         counts = [[sum(p >= minimum for p in group) for group in groups] for minimum in (limit, FIXED)]
         rows.append(np.ravel(counts) / len(groups[0]))
     means = np.mean(rows, axis=0).round(4).tolist()
