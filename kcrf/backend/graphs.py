@@ -246,13 +246,13 @@ def _torch_scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> tu
 
 
 def _loop_ops() -> Any:
-    """`ops` for the steps of loops. On torch without Keras' checks, which take longer than the operations."""
-    names = ("argmax", "logsumexp", "matmul", "max", "min", "sum", "take", "where")
+    """`ops` for loops and steps. On torch without Keras' checks, which take long, and copies of numbers to a GPU."""
+    names = ("argmax", "clip", "logsumexp", "matmul", "max", "min", "sum", "take", "where")
     found = {name: getattr(ops, name) for name in names}
     if backend_name() == "torch":
         import torch
 
-        found |= {name: getattr(torch, name) for name in ("argmax", "logsumexp", "matmul", "sum", "where")}
+        found |= {name: getattr(torch, name) for name in ("argmax", "clip", "logsumexp", "matmul", "sum", "where")}
         found |= {"max": torch.amax, "min": torch.amin}  # torch knows NumPy's argument names `axis` and `keepdims`, too
         found["take"] = lambda x, indices, axis: torch.index_select(x, axis, indices)
     if backend_name() == "jax":

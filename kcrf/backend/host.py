@@ -121,9 +121,10 @@ def mask_ignores_inputs(mask: Any) -> bool:
 
 def is_tracing() -> bool:
     """Whether Keras or TensorFlow is tracing the caller, so that tensors have no values."""
-    in_scope = current_stateless_scope() is not None
-    if in_scope or backend_name() != "tensorflow":
-        return in_scope
+    if current_stateless_scope() is not None:
+        return True
+    if backend_name() != "tensorflow":
+        return False
     import tensorflow as tf
 
     return not tf.executing_eagerly()

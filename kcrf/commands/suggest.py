@@ -173,7 +173,7 @@ def labeled_items(options: Namespace) -> list[Any]:
 
 
 def _count_until(options: Namespace, labeled: list[Any]) -> int:
-    """How many more sentences a score needs, by the learning curve of linear models."""
+    """How many more sentences a score needs, by the learning curve of linear models, or of networks for labels."""
     from kcrf.commands.curve import in_words
     from kcrf.training import Settings, learning_curve
 

@@ -43,7 +43,7 @@ def _in_one_loop(trellis: Trellis) -> TensorLike:
         return loop_ops.where(link, best, tag), tag
 
     inputs = (ops.swapaxes(before, 1, 2), time_first(trellis.linked))
-    return short_scan(backward, loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1), inputs, reverse=True)[1]
+    return short_scan(backward, _last_tag(trellis, last), inputs, reverse=True)[1]
 
 
 def _in_blocks(trellis: Trellis, blocks: int) -> TensorLike:
@@ -59,8 +59,7 @@ def _in_blocks(trellis: Trellis, blocks: int) -> TensorLike:
         return loop_ops.where(inputs[1], best, tags)  # (to, batch)
 
     last, back_pointers = recursion.forward(step, pointers, first, inputs)  # (tags, batch), (time, to, batch)
-    last_tag = loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1)  # (batch, tags) -> (batch,)
-    return recursion.follow(back_pointers, last_tag)[: trellis.emissions.shape[1]]
+    return recursion.follow(back_pointers, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
 
 
 def _forward(trellis: Trellis) -> tuple[Callable[..., TensorLike], TensorLike, tuple[TensorLike, TensorLike]]:
@@ -74,6 +73,10 @@ def _forward(trellis: Trellis) -> tuple[Callable[..., TensorLike], TensorLike, t
 
     first = ops.transpose(trellis.no_rows() + trellis.start)  # (tags, batch)
     return step, first, (tags_first(trellis.emissions), time_first(trellis.linked)[:, None])
+
+
+def _last_tag(trellis: Trellis, last: TensorLike) -> TensorLike:
+    return loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1)  # (batch, tags) -> (batch,)
 
 
 def best_paths(trellis: Trellis, k: int) -> tuple[TensorLike, TensorLike]:

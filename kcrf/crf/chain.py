@@ -202,9 +202,8 @@ def _cut(x: TensorLike, sizes: Any, time_axis: int | None) -> TensorLike:
 
 def kernels_for(emissions: TensorLike) -> ModuleType | None:
     """The module with functions of `kcrf.crf` as kernels in Triton for these emissions, or None: they become loops."""
-    if not _HAS_TRITON or emissions.shape[-1] > _MOST_TAGS:
-        return None
-    if emissions.device.type not in ("cuda", "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else None):
+    kinds = ("cuda", "cpu") if os.environ.get("TRITON_INTERPRET") == "1" else ("cuda",)
+    if not _HAS_TRITON or emissions.shape[-1] > _MOST_TAGS or emissions.device.type not in kinds:
         return None
     from kcrf.crf import torch_kernels
 

@@ -169,11 +169,11 @@ def log_forward_backward(trellis: Trellis) -> Counts:
 
     def backward(carry: Any, inputs: Any) -> Any:
         (gamma, steps), (alpha, link) = carry, inputs  # (batch, tags), (batch, from, to), (batch, tags), (batch, 1)
-        pairs = ops.exp(_log_softmax(alpha[:, :, None] + trellis.transitions, 1)[0]) * gamma[:, None]
+        pairs = _softmax(alpha[:, :, None] + trellis.transitions, 1) * gamma[:, None]  # (batch, from, to)
         steps = steps + ops.where(link[:, :, None], pairs, 0.0)  # (batch, from, to)
         return (ops.where(link, ops.sum(pairs, axis=2), gamma), steps), gamma
 
-    carry = (ops.exp(_log_softmax(last, -1)[0]), trellis.no_steps())
+    carry = (_softmax(last, -1), trellis.no_steps())
     (_, steps), gammas = scan(backward, carry, (alphas, linked), reverse=True)
     log_z = ops.sum(tops, axis=(0, 2)) + ops.logsumexp(last, axis=-1)  # (batch,)
     return log_z, time_first(gammas), steps
@@ -220,6 +220,11 @@ def _mean_surprise(scores: TensorLike, entropy: TensorLike, axis: int) -> tuple[
     log_p, log_z = _log_softmax(scores, axis)
     mean = ops.sum(ops.exp(log_p) * (entropy + ops.minimum(-log_p, _LARGEST_SURPRISE)), axis=axis)
     return mean, ops.squeeze(log_z, axis=axis)
+
+
+def _softmax(x: TensorLike, axis: int) -> TensorLike:
+    """`ops.softmax` without its warning for an axis of length 1."""
+    return ops.exp(_log_softmax(x, axis)[0])
 
 
 def _log_softmax(x: TensorLike, axis: int) -> tuple[TensorLike, TensorLike]:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from kcrf.backend import Tensor, backend_name, keras, ops
+from kcrf.backend import Tensor, keras, loop_ops, ops
 from kcrf.optimizers.variables import check_numbers
 
 
@@ -39,7 +39,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
         corners = list(self.points.items()) if 0 in self.points else [(0, 0.0), *self.points.items()]
         value = ops.zeros_like(step) + corners[0][1]
         for (start, low), (end, high) in zip(corners, corners[1:], strict=False):
-            value = value + (high - low) * _between((step - start) / (end - start), 0.0, 1.0)
+            value = value + (high - low) * loop_ops.clip((step - start) / (end - start), 0.0, 1.0)
         return self.peak * value
 
     def get_config(self) -> dict[str, Any]:
@@ -72,8 +72,8 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step: Any) -> Tensor:
         step = ops.cast(step, "float32")
-        rise = _between(step / self.steps, 0.0, 1.0) if self.steps else ops.ones_like(step)
-        after = _between(step - self.steps, 0.0, math.inf)
+        rise = loop_ops.clip(step / self.steps, 0.0, 1.0) if self.steps else ops.ones_like(step)
+        after = loop_ops.clip(step - self.steps, 0.0, math.inf)
         return rise * (ops.cast(self.then(after), "float32") if callable(self.then) else self.then)
 
     def get_config(self) -> dict[str, Any]:
@@ -116,14 +116,9 @@ class WarmupLinearDecay(Warmup):
         if not self.bert_jump:
             return super().__call__(step)
         step = ops.cast(step, "float32")
-        fall = self.peak * _between((self.total - step) / self.total, 0.0, 1.0)
+        fall = self.peak * loop_ops.clip((self.total - step) / self.total, 0.0, 1.0)
         return ops.where(step < self.steps, self.peak * step / max(self.steps, 1), fall)
 
     def get_config(self) -> dict[str, Any]:
         config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
         return {**config, "bert_jump": self.bert_jump, "name": self.name}
-
-
-def _between(x: Any, low: float, high: float) -> Any:
-    """`ops.clip`, for which Keras on torch copies both numbers to a GPU, and waits for them."""
-    return x.clamp(low, high) if backend_name() == "torch" else ops.clip(x, low, high)

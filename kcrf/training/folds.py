@@ -13,7 +13,6 @@ from kcrf.metrics.learning_curves import LearningCurve
 from kcrf.progress_bars import bar, quiet
 from kcrf.runs.formats import probabilities_of
 from kcrf.taggers.coverage import probabilities_of_gold
-from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.taggers.entity_recognizer import EntityRecognizer
 from kcrf.taggers.estimates import unseen_counts
 from kcrf.taggers.spans import Span
@@ -21,6 +20,7 @@ from kcrf.training import linear
 from kcrf.training.data import FOLDS
 from kcrf.training.plan import RunPlan, plan_run
 from kcrf.training.stages import STAGES
+from kcrf.training.trainers import predictions_and_facts
 
 _TEMPERATURES = np.geomspace(0.6, 3.2, 6)
 _FEWEST = 30  # predictions from which a temperature is estimated
@@ -75,9 +75,8 @@ class FoldsTagger:
             for row, likely in zip(rows, probabilities_of_gold(tagger.decoder, items), strict=True):
                 row["likely"] = likely
         if self._trainer is None:
-            _, numbers = tagger.decoder.spans_and_begins(parts_of_sentences(items))
-            for row, item, of_labels in zip(rows, items, numbers, strict=True):
-                row |= {} if item.unknown else {"expected": round(float(of_labels.sum()), 4)}
+            for row, expected in zip(rows, predictions_and_facts(tagger, items, is_last=True)[1], strict=True):
+                row |= expected
         return rows
 
 

@@ -97,7 +97,7 @@ class TaggingTrainer(Trainer):
         for name in list(parts)[1:]:
             judge, learned = (plan.judge, plan.data.apart.parts) if plan.judge and name == "valid" else (tagger, parts)
             sentences, words = parts[name], _training_words(tagger, sources, learned, name)
-            predictions, facts = _predictions(judge, sentences, is_last=name == last)
+            predictions, facts = predictions_and_facts(judge, sentences, is_last=name == last)
             scores[name] = tagger.score(sentences, predictions, words)
         rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
         scored = [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)]
@@ -108,13 +108,13 @@ class TaggingTrainer(Trainer):
         return scores
 
 
-def _predictions(tagger: Any, sentences: list[Any], is_last: bool) -> tuple[list[Any], list[Scores] | None]:
+def predictions_and_facts(tagger: Any, sentences: list[Any], is_last: bool) -> tuple[list[Any], Any]:
     """The predictions for a part; for the last one with probabilities, and how many spans one tagger expects there."""
     if not is_last or not isinstance(tagger, SpanTagger):
         return tagger.predictions(sentences, with_probabilities=is_last), None
     spans, numbers = tagger.decoder.spans_and_begins(parts_of_sentences(sentences))
-    totals = numbers.sum(axis=1).round(4).tolist()
-    return spans, [{} if s.unknown else {"expected": n} for s, n in zip(sentences, totals, strict=True)]
+    pairs = zip(sentences, numbers, strict=True)
+    return spans, [{} if s.unknown else {"expected": round(float(of_labels.sum()), 4)} for s, of_labels in pairs]
 
 
 def _training_words(tagger: Any, sources: Sources, parts: Parts, name: str) -> Any:
