@@ -12,6 +12,14 @@ import numpy as np
 
 from kcrf.backend.host import TensorLike, backend_name, current_stateless_scope, ops, tree
 
+if backend_name() == "torch":
+    import torch
+elif backend_name() == "jax":
+    import jax
+else:
+    import tensorflow as tf
+    from tensorflow.python.ops import control_flow_util
+
 Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints
 
 # Up to this number of tags, matrix products are written as sums: XLA fuses sums, which is faster than a call.
@@ -23,9 +31,6 @@ def compiled_by_xla() -> Any:
     """Whether XLA compiles the traced function: on JAX always, on TensorFlow with `jit_compile=True`."""
     if backend_name() != "tensorflow":
         return backend_name() == "jax"
-    import tensorflow as tf
-    from tensorflow.python.ops import control_flow_util
-
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
@@ -34,21 +39,13 @@ def loop_target() -> str:
     if not compiled_by_xla():
         return "operations"
     if backend_name() == "jax":
-        import jax
-
         return "cpu" if jax.default_backend() == "cpu" else "accelerator"
-    import tensorflow as tf
-
     return "accelerator" if tf.config.list_logical_devices("GPU") else "cpu"
 
 
 def exports_onnx() -> Any:
     """Whether torch is exporting an ONNX file, for which it unrolls each loop to the length of an example."""
-    if backend_name() != "torch":
-        return False
-    import torch
-
-    return torch.onnx.is_in_onnx_export() or torch.compiler.is_exporting()
+    return backend_name() == "torch" and (torch.onnx.is_in_onnx_export() or torch.compiler.is_exporting())
 
 
 def graph(function: Function) -> Function:
@@ -71,17 +68,12 @@ def graph(function: Function) -> Function:
 
 def _compiled(function: Any) -> Any:
     if backend_name() == "jax":
-        import jax
-
         return jax.jit(function, static_argnames={"k"} & signature(function).parameters.keys())
     if backend_name() == "tensorflow":
-        import tensorflow as tf
-
         # With `reduce_retracing` every size that changes becomes None, but the number of tags must stay static.
         # Functions may differ under XLA, so graphs traced there are not used elsewhere.
         traced = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
         return lambda x, *args, **kwargs: traced[x.shape[-1], compiled_by_xla()](x, *args, **kwargs)
-    import torch
 
     @wraps(function)
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -95,11 +87,7 @@ def _compiled(function: Any) -> Any:
 
 def uncompiled(function: Function) -> Function:
     """Decorator: `torch.compile` runs the function as it is. It would unroll its loops, and compile for minutes."""
-    if backend_name() != "torch":
-        return function
-    import torch
-
-    return cast(Function, torch.compiler.disable(function))
+    return cast(Function, torch.compiler.disable(function)) if backend_name() == "torch" else function
 
 
 _UNKNOWN = 2  # the value of a condition that has not arrived on the host
@@ -112,21 +100,14 @@ def check_if(condition: TensorLike, check: Callable[[], None]) -> None:
     The host does not wait for CUDA: `check` is called later, by another call of this function. XLA on TensorFlow and
     `torch.compile` cannot raise, so nothing is checked there.
     """
-    if backend_name() == "jax":
-        import jax
-
-        if isinstance(condition, jax.core.Tracer):
-            return jax.lax.cond(condition, check, lambda: None)
+    if backend_name() == "jax" and isinstance(condition, jax.core.Tracer):
+        return jax.lax.cond(condition, check, lambda: None)
     if backend_name() == "tensorflow":
-        import tensorflow as tf
-
         if compiled_by_xla():
             return None
         if not tf.executing_eagerly():
             return tf.cond(condition, lambda: [check(), True][1], lambda: False)  # type: ignore[func-returns-value]
     if backend_name() == "torch":
-        import torch
-
         if condition.is_meta or torch.compiler.is_compiling():
             return None
         if condition.is_cuda:
@@ -136,8 +117,6 @@ def check_if(condition: TensorLike, check: Callable[[], None]) -> None:
 
 def _check_later(condition: TensorLike, check: Callable[[], None]) -> None:
     """Copies the condition to the host without waiting, and checks the earlier ones that have arrived."""
-    import torch
-
     flag = torch.full((), _UNKNOWN, dtype=torch.int8, pin_memory=condition.is_cuda)
     flag.copy_(condition, non_blocking=True)
     _WAITING.append((flag, check))
@@ -150,12 +129,8 @@ def _check_later(condition: TensorLike, check: Callable[[], None]) -> None:
 def on_host(function: Callable[[np.ndarray], None], tensor: TensorLike) -> Any:
     """Calls a function with the values of a tensor, in a compiled step, too, but for XLA on TensorFlow."""
     if backend_name() == "jax":
-        import jax
-
         return jax.debug.callback(lambda x: function(np.asarray(x)), tensor)
     if backend_name() == "tensorflow":
-        import tensorflow as tf
-
         return tf.numpy_function(function, [tensor], [])
     return function(ops.convert_to_numpy(tensor))
 
@@ -170,14 +145,9 @@ def raise_if(condition: Any, message: str, *values: Any) -> Any:
         if condition:
             raise ValueError(message.format(*(f"{float(x):g}" for x in values)))
 
-    if backend_name() == "jax":
-        import jax
-
-        if isinstance(condition, jax.core.Tracer):
-            return jax.lax.cond(condition, lambda: jax.debug.callback(refuse, condition, *values), lambda: None)
+    if backend_name() == "jax" and isinstance(condition, jax.core.Tracer):
+        return jax.lax.cond(condition, lambda: jax.debug.callback(refuse, condition, *values), lambda: None)
     if backend_name() == "tensorflow":
-        import tensorflow as tf
-
         if compiled_by_xla():
             return None
         if not tf.executing_eagerly():
@@ -206,8 +176,6 @@ def _unrolled_scan(step: Any, state: Any, inputs: Any) -> Any:
 
 def _tensorflow_scan(step: Any, state: Any, inputs: Any) -> tuple[Any, Any]:
     """`ops.scan` for TensorFlow, forward. The one in Keras 3.15 fails for several inputs of unknown length."""
-    import tensorflow as tf
-
     first = tree.flatten(inputs)[0]
     length = first.shape[0] if first.shape[0] is not None else tf.shape(first)[0]
     _, kind = step(state, tree.map_structure(lambda x: x[0], inputs))  # for its dtypes and shapes; it is pruned
@@ -231,8 +199,6 @@ def _tensorflow_scan(step: Any, state: Any, inputs: Any) -> tuple[Any, Any]:
 
 def _torch_scan(step: Any, state: Any, inputs: Any, reverse: bool = False) -> tuple[Any, Any]:
     """`ops.scan` for torch: a Python loop without the overhead of Keras' operations."""
-    import torch
-
     arrays = inputs if isinstance(inputs, tuple) else (inputs,)
     steps = list(zip(*(x.unbind(0) for x in arrays), strict=True)) if arrays is inputs else inputs.unbind(0)
     taken = steps[:1] if arrays[0].is_meta else steps  # `fit` asks for shapes first: all steps have the same
@@ -250,19 +216,13 @@ def _loop_ops() -> Any:
     names = ("argmax", "clip", "logsumexp", "matmul", "max", "min", "sum", "take", "where")
     found = {name: getattr(ops, name) for name in names}
     if backend_name() == "torch":
-        import torch
-
         found |= {name: getattr(torch, name) for name in ("argmax", "clip", "logsumexp", "matmul", "sum", "where")}
         found |= {"max": torch.amax, "min": torch.amin}  # torch knows NumPy's argument names `axis` and `keepdims`, too
         found["take"] = lambda x, indices, axis: torch.index_select(x, axis, indices)
     if backend_name() == "jax":
-        import jax
-
         found["argmax"] = lambda x, axis: jax.numpy.argmax(x, axis).astype("int32")  # Keras' one distinguishes 0.0
         found["matmul"] = partial(jax.numpy.matmul, precision="highest")  # else a GPU multiplies numbers of 11 bits
     if backend_name() == "tensorflow":
-        import tensorflow as tf
-
         found["argmax"] = partial(tf.argmax, output_type="int32")  # and -0.0, with an operation that ONNX lacks
         if tf.config.list_physical_devices("GPU"):  # which multiplies float32 in 11 bits, too
             found["matmul"] = lambda x, y: tf.cast(tf.cast(x, "float64") @ tf.cast(y, "float64"), "float32")

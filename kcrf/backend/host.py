@@ -50,6 +50,14 @@ def backend_name() -> Any:
     return "tensorflow" if OLD_HOST else keras.backend.backend()
 
 
+if backend_name() == "torch":
+    import torch
+elif backend_name() == "jax":
+    import jax
+else:
+    import tensorflow as tf
+
+
 def replaced_on_old_host(module: str) -> Callable[[Function], Function]:
     """Decorator: on tf_keras, calls the function of the same name in `module`, which is imported at the first call."""
 
@@ -121,47 +129,28 @@ def mask_ignores_inputs(mask: Any) -> bool:
 
 def is_tracing() -> bool:
     """Whether Keras or TensorFlow is tracing the caller, so that tensors have no values."""
-    if current_stateless_scope() is not None:
-        return True
-    if backend_name() != "tensorflow":
-        return False
-    import tensorflow as tf
-
-    return not tf.executing_eagerly()
+    return current_stateless_scope() is not None or backend_name() == "tensorflow" and not tf.executing_eagerly()
 
 
 def is_traced(variable: Any) -> bool:
     """Whether the current value of a variable is one that JAX traces, as in `jax.grad`."""
     if backend_name() != "jax":
         return False
-    import jax
-
     scope = current_stateless_scope()
     return scope is not None and isinstance(scope.get_current_value(variable), jax.core.Tracer)
 
 
 def weakref_to(tensor: Any) -> Any:
     """A weak reference to a tensor; None while torch compiles, which knows no such references."""
-    if backend_name() == "torch":
-        import torch
-
-        if torch.compiler.is_compiling():
-            return None
-    return weakref.ref(tensor)
+    return None if backend_name() == "torch" and torch.compiler.is_compiling() else weakref.ref(tensor)
 
 
 def tensor_from_numpy(array: Any) -> Any:
     """A tensor that shares the memory of a NumPy array if the array is aligned. Do not modify the array afterwards."""
     if backend_name() == "torch":
-        import torch
-
         return torch.from_numpy(array)
     if backend_name() == "jax":
-        import jax
-
         return jax.device_put(array)
-    import tensorflow as tf
-
     if array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous:
         return tf.transpose(tensor_from_numpy(array.T))  # ten times as fast as a copy by NumPy
     # TensorFlow accepts unaligned arrays here and crashes later.
@@ -172,18 +161,13 @@ def tensor_from_numpy(array: Any) -> Any:
 
 def constant_beside(tensor: Any, array: Any) -> Any:
     """A NumPy constant as a tensor, on torch on the device of another. A number, too, is copied to CUDA: only once."""
-    if backend_name() == "torch":
-        import torch
-
-        if not torch.compiler.is_compiling():
-            return _constant_on(array.tobytes(), array.dtype.name, array.shape, tensor.device)
+    if backend_name() == "torch" and not torch.compiler.is_compiling():
+        return _constant_on(array.tobytes(), array.dtype.name, array.shape, tensor.device)
     return ops.convert_to_tensor(array)
 
 
 @lru_cache(64)
 def _constant_on(content: bytes, dtype: str, shape: tuple[int, ...], device: Any) -> Any:
-    import torch
-
     with torch.inference_mode(False):
         return torch.tensor(np.frombuffer(content, dtype).reshape(shape), device=device)
 
@@ -193,8 +177,6 @@ def linear(inputs: Any, kernel: Any, bias: Any) -> Any:
     if backend_name() != "torch":
         outputs = ops.matmul(inputs, kernel)
         return outputs if bias is None else outputs + bias
-    import torch
-
     kernel, bias = (getattr(x, "value", x) for x in (kernel, bias))  # of variables
     return torch.nn.functional.linear(inputs, kernel.t(), bias)
 
@@ -209,8 +191,6 @@ def fuses_attention(query: Any, training: bool, dropout: float) -> bool:
 def fused_attention(query: Any, key: Any, value: Any, heads: int, mask: Any, masked: float, dropout: float) -> Any:
     """Attention in one operation, from and to `(batch, time, heads * size)`; the mask `(batch, time)` may be None."""
     if backend_name() == "torch":
-        import torch
-
         query, key, value = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (query, key, value))
         bias = None if mask is None else torch.where(mask[:, None, None, :], 0.0, masked).to(query.dtype)
         context = torch.nn.functional.scaled_dot_product_attention(query, key, value, bias, dropout)
@@ -230,26 +210,18 @@ def fused_norm(inputs: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
     """Layer normalization of the last axis without Keras' conversions, on torch for one dtype; else None."""
     if backend_name() != "torch" or gamma is None or beta is None or inputs.dtype != gamma.value.dtype:
         return None
-    import torch
-
     return torch.nn.functional.layer_norm(inputs, inputs.shape[-1:], gamma.value, beta.value, epsilon)
 
 
 def best_precision() -> str:
     """The fastest arithmetic that needs no scaling of losses: "bfloat16" on a GPU that computes in it, or "float32"."""
     if backend_name() == "torch":
-        import torch
-
         has_it = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
     elif backend_name() == "jax":
-        import jax
-
         device = jax.devices()[0]
         version = str(getattr(device, "compute_capability", "")).partition(".")[0]  # "gfx90a" for a card of AMD
         has_it = device.platform == "gpu" and version.isdigit() and int(version) >= _AMPERE
     else:
-        import tensorflow as tf
-
         details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
         has_it = any(device.get("compute_capability", (0,)) >= (_AMPERE,) for device in details)
     return "bfloat16" if has_it else "float32"
@@ -262,8 +234,6 @@ def set_random_seed(seed: Any) -> Any:
     random.seed(seed)
     np.random.seed(seed)
     if backend_name() == "torch":
-        import torch
-
         torch.manual_seed(seed)
 
 
@@ -271,8 +241,6 @@ def random_state() -> Any:
     """The states of PyTorch's random generators, CUDA's too, which dropout uses, as uint8; empty on other backends."""
     if backend_name() != "torch":
         return np.zeros(0, "uint8")
-    import torch
-
     cuda = [torch.cuda.get_rng_state()] if torch.cuda.is_available() else []
     return torch.cat([torch.get_rng_state(), *cuda]).numpy()
 
@@ -280,8 +248,6 @@ def random_state() -> Any:
 def set_random_state(state: Any) -> None:
     """Restores a state that `random_state` returned."""
     if len(state):
-        import torch
-
         state, cuda = torch.from_numpy(state).tensor_split([len(torch.get_rng_state())])
         torch.set_rng_state(state)
         if len(cuda) and torch.cuda.is_available():
