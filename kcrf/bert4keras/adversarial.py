@@ -14,6 +14,14 @@ from kcrf.backend import backend_name, keras, ops
 from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
 from kcrf.layers import ConditionalRandomField
 
+if backend_name() == "torch":
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+elif backend_name() == "jax":
+    import jax
+else:
+    import tensorflow as tf
+
 
 def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float = 1.0) -> None:
     """Trains a model on adversarial perturbations of its embeddings (FGM).
@@ -165,8 +173,6 @@ def _step_in_place(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
     def gradient(data: Any, addition: Any = 0.0) -> Any:
         with _moved(add, addition):
             if backend_name() == "tensorflow":
-                import tensorflow as tf
-
                 with tf.GradientTape() as tape:
                     loss = _loss(model, data)
                 return tf.convert_to_tensor(tape.gradient(loss, variable.value))
@@ -195,8 +201,6 @@ def _step_in_place(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
 
 
 def _step_on_jax(model: Any, variable: Any, prepare: Any, step: Any) -> Any:
-    import jax
-
     seed = random.randrange(2**31)
 
     def train_step(state: Any, data: Any) -> Any:
@@ -256,12 +260,8 @@ def _penalized(model: Any, variable: Any, scale: float, compute_loss: Any) -> An
         if not training:
             return loss
         if backend_name() == "torch":
-            import torch
-
             gradient = torch.autograd.grad(loss, variable.value, create_graph=True)[0]
         else:
-            import tensorflow as tf
-
             with tf.GradientTape() as tape:
                 again = loss_of(model(x, training=True))
             gradient = tf.convert_to_tensor(tape.gradient(again, variable.value))
@@ -272,7 +272,6 @@ def _penalized(model: Any, variable: Any, scale: float, compute_loss: Any) -> An
 
 def _without_fused_attention(step: Any) -> Any:
     """The step with attention as single operations: the fused ones have no second derivatives."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     def train_step(data: Any) -> Any:
         with sdpa_kernel(SDPBackend.MATH):
@@ -283,7 +282,6 @@ def _without_fused_attention(step: Any) -> Any:
 
 def _penalized_on_jax(model: Any, variable: Any, scale: Any, compute: Any) -> Any:
     """`compute_loss_and_updates` with the penalty."""
-    import jax
 
     def penalized(trained: Any, *args: Any, training: bool = False, **kwargs: Any) -> Any:
         index = _index_of(model.trainable_variables, variable)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MethodType
 from typing import Any, NoReturn
 
+import h5py
 import numpy as np
 
 from kcrf.backend import backend_name, batch_stream, keras
@@ -262,8 +263,6 @@ def _is_hdf5_of_keras_3(path: str) -> bool:
     """Whether `model.save(path)` of Keras 3 wrote this file."""
     if not path.endswith(".h5") or not is_hdf5(Path(path)):
         return False
-    import h5py
-
     with h5py.File(path) as file:
         return str(file.attrs.get("keras_version", "")).startswith("3.")
 

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 
 from kcrf.backend import ops
@@ -127,8 +128,6 @@ def read_arrays(path: Path, is_wanted: Callable[[str], bool]) -> dict[str, np.nd
         return {name: entry.read() for name, entry in _read_bundle(path).items() if is_wanted(name)}
     if not is_hdf5(path):
         return None
-    import h5py
-
     arrays = {}
 
     def collect(name: str, item: Any) -> None:
@@ -151,8 +150,6 @@ def read_layers(path: Path) -> list[tuple[str | None, list[tuple[str, np.ndarray
         raise FileNotFoundError(f"{path}: no such file, nor {path.name}.index")
     if not is_hdf5(path):
         raise ValueError(f"{path}: needs an HDF5 file. Received: another kind of file")
-    import h5py
-
     with h5py.File(path) as file:
         group = file.get("model_weights", file)
         if "layer_names" not in group.attrs:

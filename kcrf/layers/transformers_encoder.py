@@ -12,6 +12,10 @@ from kcrf.backend.hints import LayerOptions
 from kcrf.extras import needs_extra
 from kcrf.layers.embeddings import padding_mask
 
+if backend_name() == "torch":
+    import torch
+    from torch.nn import ModuleList
+
 # Modules above all layers, which are not embeddings: ModernBERT's `final_norm`, GPT-2's `ln_f`, LLaMA's `norm`, others.
 _ABOVE = re.compile(r"(.*\.)?(final|ln_f|ln\.|norm_f|ln_out|emb_layer_norm_after)|norm\.|LayerNorm\.")
 
@@ -90,8 +94,6 @@ class TransformersEncoder(keras.layers.Layer):
         return variable
 
     def call(self, inputs: Any, segments: Any = None, training: bool | None = None) -> Any:
-        import torch
-
         self.module.train(bool(training))
         arguments = {} if segments is None else {"token_type_ids": segments.long()}
         mask, is_mixed = padding_mask(inputs, self.pad_token_id), self.compute_dtype != "float32"
@@ -156,7 +158,6 @@ def _settings(config: str | PathLike[str] | Mapping[str, Any], pad_token_id: int
 
 def _module(source: Any, settings: Any, skip_top_layers: int) -> tuple[Any, tuple[str, ...]]:
     """The module of a model, and the beginnings of the names of freshly initialized parameters."""
-    import torch
     from transformers import AutoModel
 
     depth, options = settings.num_hidden_layers, {"dtype": torch.float32}
@@ -184,8 +185,6 @@ def _module(source: Any, settings: Any, skip_top_layers: int) -> tuple[Any, tupl
 
 def _try_padding(kind: str, module: Any, padding: int, is_new: bool) -> None:
     """Raises ValueError if a module needs more than token ids and a mask, and says so if it reads padding."""
-    import torch
-
     ids = torch.full((2, 8), 3 if padding == 2 else 2, device=next(module.parameters()).device)
     ids[1, 4:] = padding
 
@@ -204,8 +203,6 @@ def _try_padding(kind: str, module: Any, padding: int, is_new: bool) -> None:
 
 def _blocks(module: Any) -> dict[str, Any]:
     """The lists with a part of each transformer layer by name: most models have one, XLM has several."""
-    from torch.nn import ModuleList
-
     depth, found = module.config.num_hidden_layers, dict[str, Any]()
     for name, part in module.named_modules():
         if isinstance(part, ModuleList) and len(part) == depth and not name.startswith((*(f"{n}." for n in found),)):
