@@ -3,6 +3,9 @@
 from argparse import Namespace
 from typing import Any
 
+from kcrf.augmentation import altered_copies
+from kcrf.augmentation.copies import OPERATIONS, copies_wanted
+from kcrf.augmentation.translation import back_translate
 from kcrf.commands.parsers import (
     OVERWRITE,
     CommandParser,
@@ -13,6 +16,10 @@ from kcrf.commands.parsers import (
     refuse_data_options,
 )
 from kcrf.commands.train import read_part
+from kcrf.files import write_lines
+from kcrf.runs import Settings
+from kcrf.runs.stages import AugmentationConfig
+from kcrf.tasks import task_of
 
 _EPILOG = """FILE is as for `kcrf train`. The copies follow their sentence. `kcrf train --augment N` needs no such file:
 it augments the training set only. Do not hold out a validation set from a file with copies.
@@ -42,8 +49,6 @@ _OTHERS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    from kcrf.augmentation.copies import OPERATIONS
-
     operations = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
     parser.epilog = f"operations of --by:\n{operations}\n\n{_EPILOG}"
     tasks = ",".join(OPERATIONS)
@@ -55,9 +60,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from kcrf.files import write_lines
-    from kcrf.tasks import task_of
-
     task = task_of(options.task)
     if options.translate is not None and task.output != "label":
         raise ValueError(
@@ -85,10 +87,6 @@ def _check_is_used(options: Namespace) -> None:
 
 def _copies(options: Namespace, items: list[Any]) -> list[list[Any]]:
     """For each item a list of its copies."""
-    from kcrf.augmentation import altered_copies
-    from kcrf.augmentation.copies import copies_wanted
-    from kcrf.augmentation.translation import back_translate
-
     copies = [[] for _ in items]
     if options.translate is None or options.by is not None:
         copies = altered_copies(items, **copies_wanted(options.task, _augmentation(options), options.seed))
@@ -100,9 +98,6 @@ def _copies(options: Namespace, items: list[Any]) -> list[list[Any]]:
 
 def _augmentation(options: Namespace) -> Any:
     """The `AugmentationConfig` of a run with the same copies."""
-    from kcrf.runs import Settings
-    from kcrf.runs.stages import AugmentationConfig
-
     copies = 1 if options.copies is None else options.copies
     if copies < 1:
         raise ValueError(f"--copies must be at least 1. Received: {copies}")

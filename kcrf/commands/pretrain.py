@@ -6,6 +6,8 @@ from argparse import Namespace
 
 from kcrf.commands.parsers import CommandParser, declare
 from kcrf.commands.quiet import quiet_import
+from kcrf.commands.training_options import add_settings, given_settings, refuse_beside_resume
+from kcrf.runs.pretraining import PRETRAINING_FIELDS, PRETRAINING_RULES, PretrainingSettings
 
 _USAGE = """kcrf pretrain --text FILE [FILE ...] --out FOLDER [OPTION ...]
        kcrf pretrain --resume FOLDER"""
@@ -24,18 +26,12 @@ _OPTIONS = """
 
 
 def add_options(parser: CommandParser) -> None:
-    from kcrf.commands.training_options import add_settings
-    from kcrf.runs.pretraining import PRETRAINING_FIELDS, PRETRAINING_RULES
-
     parser.usage = _USAGE
     model = add_settings(parser, PRETRAINING_FIELDS, PRETRAINING_RULES)["model"]
     declare(model, _OPTIONS)
 
 
 def run(options: Namespace) -> None:
-    from kcrf.commands.training_options import given_settings, refuse_beside_resume
-    from kcrf.runs.pretraining import PRETRAINING_FIELDS, PretrainingSettings
-
     if options.resume is not None:
         refuse_beside_resume(options, PRETRAINING_FIELDS, ("text", "out"))
     elif absent := [f"--{name}" for name in ("text", "out") if getattr(options, name) is None]:

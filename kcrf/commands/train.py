@@ -6,8 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kcrf.augmentation.copies import copies_wanted
+from kcrf.commands.model_input import read_texts
 from kcrf.commands.parsers import CommandParser, command_to_use, print_scores
 from kcrf.commands.quiet import quiet_import
+from kcrf.commands.training_options import COMMON, add_training_options, refuse_beside_resume, settings_and_sources
+from kcrf.corpora.conll import marks_ends
+from kcrf.metrics.bootstrap import bootstrap_scores, interval
+from kcrf.progress_bars import print_note
+from kcrf.runs import RunFolder
+from kcrf.runs.stages import AugmentationConfig
+from kcrf.tasks import task_of
 
 Sources = dict[str, Any]
 _FEW = 1000  # held-out sentences: the interval of more is narrow
@@ -37,15 +46,11 @@ examples:
 
 
 def add_options(parser: CommandParser) -> None:
-    from kcrf.commands.training_options import COMMON, add_training_options
-
     parser.common, parser.usage = COMMON, _USAGE
     add_training_options(parser)
 
 
 def run(options: Namespace) -> None:
-    from kcrf.commands.training_options import refuse_beside_resume, settings_and_sources
-
     if options.resume is not None:
         refuse_beside_resume(options)
         _train(options.resume, *_interrupted_run(options.resume), resumes=True)
@@ -60,9 +65,6 @@ def run(options: Namespace) -> None:
 
 def with_scheme_of_file(settings: Any, sources: Sources) -> Any:
     """The settings with the scheme bioes if the tags of the training file mark where entities end, as E-PER does."""
-    from kcrf.corpora.conll import marks_ends
-    from kcrf.progress_bars import print_note
-
     if settings.task != "ner" or settings.scheme is not None or settings.continues:
         return settings
     if not marks_ends(sources["train"], sources["column"]):
@@ -73,8 +75,6 @@ def with_scheme_of_file(settings: Any, sources: Sources) -> Any:
 
 def _train(out: str, settings: Any, sources: Sources, resumes: bool = False, overwrite: bool = False) -> None:
     """Trains or resumes a run, and prints its scores."""
-    from kcrf.runs import RunFolder
-
     try:
         tagger, scores = _run_training(out, settings, sources, resumes, overwrite)
     except KeyboardInterrupt:
@@ -92,8 +92,6 @@ def _train(out: str, settings: Any, sources: Sources, resumes: bool = False, ove
 
 def _print_expected(tagger: Any) -> None:
     """Prints the interval of F1 on texts like the held-out ones, and what helps to raise it."""
-    from kcrf.metrics.bootstrap import bootstrap_scores, interval
-
     counts, curve = tagger.counts, tagger.curve
     if counts is None or len(counts) > _FEW or not counts[:, 1].any():
         return
@@ -106,9 +104,6 @@ def _print_expected(tagger: Any) -> None:
 
 def _run_training(out: str, settings: Any, sources: Sources, resumes: bool, overwrite: bool) -> Any:
     """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
-    from kcrf.augmentation.copies import copies_wanted
-    from kcrf.runs.stages import AugmentationConfig
-
     (train, valid, test), unlabeled = _read_parts(settings, sources), _read_unlabeled(settings.task, sources)
     if settings.augment:  # raises ValueError if the copies cannot be made
         copies_wanted(settings.task, settings.part(AugmentationConfig), settings.seed)
@@ -124,8 +119,6 @@ def _run_training(out: str, settings: Any, sources: Sources, resumes: bool, over
 
 def _refuse_other_run(run_dir: str, overwrite: bool) -> None:
     """Refuses a folder with a run, finished or not, without --overwrite."""
-    from kcrf.runs import RunFolder
-
     if overwrite:
         return
     if _is_resumable(run_dir):
@@ -138,8 +131,6 @@ def _refuse_other_run(run_dir: str, overwrite: bool) -> None:
 
 
 def _is_resumable(run_dir: str) -> bool:
-    from kcrf.runs import RunFolder
-
     try:
         return RunFolder.interrupted(run_dir) is not None
     except FileNotFoundError:
@@ -148,8 +139,6 @@ def _is_resumable(run_dir: str) -> bool:
 
 def _interrupted_run(run_dir: str) -> tuple[Any, Sources]:
     """The settings and the sources of an interrupted run."""
-    from kcrf.runs import RunFolder
-
     folder = RunFolder.interrupted(run_dir)
     sources = (folder.read_config().data or {}).get("sources")
     if sources is None:
@@ -180,9 +169,6 @@ def _check_held_out(settings: Any, path: str, train: Any, valid: Any) -> None:
 
 def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
     """The unlabeled texts: strings, or for pairs tuples of two strings. Empty if no file was given."""
-    from kcrf.commands.model_input import read_texts
-    from kcrf.tasks import task_of
-
     path = sources.get("unlabeled")  # runs of older versions lack the key
     return [] if path is None else list(map(task_of(task).read_unlabeled_line, read_texts(path)))
 
@@ -190,8 +176,6 @@ def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
 def read_part(task: str, sources: Sources, name: str) -> Any:
     """The sentences of a file without empty ones, or its examples for classification. Several standards have a dict of
     them, read from the files of each."""
-    from kcrf.tasks import task_of
-
     files, read = sources[name], task_of(task).read_file
     if isinstance(files, dict):
         return {standard: read(path, sources) for standard, path in files.items()}
