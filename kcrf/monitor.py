@@ -73,8 +73,6 @@ class CRFMonitor(keras.callbacks.Callback):
             the scheme or the tags do not fit its number of tags, or the model is trained with a loss of Keras or of
             another CRF.
 
-    Example:
-
     >>> layer = ConditionalRandomField(lr_multiplier=100)                             # doctest: +SKIP
     >>> monitor = CRFMonitor(layer, (valid_words, valid_tags), scheme=bmes())         # doctest: +SKIP
     >>> model.fit(words, tags, epochs=3, callbacks=[monitor, CSVLogger("log.csv")])   # doctest: +SKIP

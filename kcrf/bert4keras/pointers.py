@@ -20,8 +20,6 @@ class GlobalPointer(Layer):
     A span is predicted where its score is above 0. Masked positions have the score -inf. Train it with
     `kcrf.backend.multilabel_categorical_crossentropy` or its sparse form, over all pairs of a head.
 
-    Example:
-
     >>> tuple(GlobalPointer(heads=2, head_size=4)(ops.ones((1, 5, 3))).shape)
     (1, 2, 5, 5)
     """

@@ -54,8 +54,6 @@ class ConditionalRandomField(ChainLayer):
     Weights:
         `trans (tags, tags)` and with `use_boundary` `start`, `end (tags,)`, stored divided by `lr_multiplier`.
 
-    Example:
-
     >>> inputs = keras.Input((None,), dtype="int32")
     >>> x = keras.layers.Embedding(100, 16, mask_zero=True)(inputs)
     >>> layer = ConditionalRandomField(lr_multiplier=100)
@@ -239,8 +237,6 @@ class ConditionalRandomField(ChainLayer):
 
         Returns:
             For each sentence a NumPy array with one probability per span: the sum over all paths with its tags.
-
-        Example:
 
         >>> from kcrf.tags import bmes
         >>> layer = ConditionalRandomField(constraints=bmes(), transition_initializer="zeros")

@@ -34,8 +34,6 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
         run_dirs: Folders that `kcrf train` wrote, in the order in which they are shown.
         path: The HTML file.
 
-    Example:
-
     >>> write_report(["runs/crf_x1", "runs/crf_x100"], "report.html")  # doctest: +SKIP
     """
     if isinstance(run_dirs, (str, PathLike)):

@@ -8,12 +8,10 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 class Metrics:
     """The metrics of one application, each a metric of prometheus_client. Several threads may use them.
 
-    Example:
-
-        >>> metrics = Metrics()
-        >>> metrics.texts.labels("pku").inc(3)
-        >>> b'kcrf_texts_total{model="pku"} 3.0' in metrics.content()
-        True
+    >>> metrics = Metrics()
+    >>> metrics.texts.labels("pku").inc(3)
+    >>> b'kcrf_texts_total{model="pku"} 3.0' in metrics.content()
+    True
     """
 
     CONTENT_TYPE = CONTENT_TYPE_LATEST

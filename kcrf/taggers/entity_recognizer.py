@@ -23,18 +23,16 @@ class EntityRecognizer(SpanTagger):
             `1 - coverage` of the real entities is expected to be missing, in texts like the held-out sentences of the
             run. Defaults to None: no candidates.
 
-    Example:
-
-        >>> recognizer = EntityRecognizer("runs/people")            # doctest: +SKIP
-        >>> recognizer.recognize("李雷住在上海。")                   # doctest: +SKIP
-        [Span(start=0, end=2, text='李雷', label='PER', probability=0.98), ...]
+    >>> recognizer = EntityRecognizer("runs/people")            # doctest: +SKIP
+    >>> recognizer.recognize("李雷住在上海。")                   # doctest: +SKIP
+    [Span(start=0, end=2, text='李雷', label='PER', probability=0.98), ...]
 
     A word-level model splits a text into tokens. If you already have the tokens, pass them as a list of strings, or as
     a `kcrf.corpora.Sentence` with its tokens. Entities then begin and end at token boundaries.
 
-        >>> recognizer = EntityRecognizer("runs/english")           # doctest: +SKIP
-        >>> recognizer.recognize(["Kim", "lives", "in", "Leeds"])   # doctest: +SKIP
-        [Span(start=0, end=1, text='Kim', label='PER', probability=0.97), ...]
+    >>> recognizer = EntityRecognizer("runs/english")           # doctest: +SKIP
+    >>> recognizer.recognize(["Kim", "lives", "in", "Leeds"])   # doctest: +SKIP
+    [Span(start=0, end=1, text='Kim', label='PER', probability=0.97), ...]
     """
 
     tasks = ("ner",)

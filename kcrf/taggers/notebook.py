@@ -65,10 +65,8 @@ def render(results: Any, spans: Iterable[Any] | None = None) -> str | None:
         TypeError: `results` is a text without spans, or no result of a tagger.
         ValueError: Spans overlap, or are not in the text.
 
-    Example:
-
-        >>> render("李雷住在上海。", [(0, 2, "PER"), (4, 6, "LOC")]).count("<mark")
-        2
+    >>> render("李雷住在上海。", [(0, 2, "PER"), (4, 6, "LOC")]).count("<mark")
+    2
     """
     html = to_html(results if spans is None else _given(results, spans))
     if not is_notebook():

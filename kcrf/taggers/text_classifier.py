@@ -48,11 +48,9 @@ class TextClassifier(Tagger[Classification]):
         labels: The labels in their order, a tuple; empty for regression.
         pairs: Whether the model classifies pairs of texts.
 
-    Example:
-
-        >>> classifier = TextClassifier("runs/reviews")             # doctest: +SKIP
-        >>> classifier.classify("房间很干净，服务也好。")             # doctest: +SKIP
-        Classification(label='positive', probability=0.98, probabilities={'negative': 0.02, 'positive': 0.98})
+    >>> classifier = TextClassifier("runs/reviews")             # doctest: +SKIP
+    >>> classifier.classify("房间很干净，服务也好。")             # doctest: +SKIP
+    Classification(label='positive', probability=0.98, probabilities={'negative': 0.02, 'positive': 0.98})
     """
 
     tasks = ("classify",)

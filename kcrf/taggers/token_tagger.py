@@ -21,13 +21,11 @@ class TokenTagger(SpanTagger):
     Args:
         run_dir: A folder that `kcrf train --task pos` wrote, or a file that `kcrf export` wrote.
 
-    Example:
-
-        >>> tagger = TokenTagger("runs/pos")                            # doctest: +SKIP
-        >>> tagger.tag(["Kim", "slept"])                                # doctest: +SKIP
-        ['PROPN', 'VERB']
-        >>> tagger([["Kim", "slept"]])[0][0]                            # doctest: +SKIP
-        Span(start=0, end=1, text='Kim', label='PROPN', probability=0.99)
+    >>> tagger = TokenTagger("runs/pos")                            # doctest: +SKIP
+    >>> tagger.tag(["Kim", "slept"])                                # doctest: +SKIP
+    ['PROPN', 'VERB']
+    >>> tagger([["Kim", "slept"]])[0][0]                            # doctest: +SKIP
+    Span(start=0, end=1, text='Kim', label='PROPN', probability=0.99)
     """
 
     tasks = ("pos",)

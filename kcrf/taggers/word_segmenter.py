@@ -38,15 +38,13 @@ class WordSegmenter(SpanTagger):
     Attributes:
         labels: The classes of words, a tuple; empty for words without classes.
 
-    Example:
-
-        >>> segmenter = WordSegmenter("runs/pku")                   # doctest: +SKIP
-        >>> segmenter.segment("北京大学生前来应聘")                  # doctest: +SKIP
-        ['北京', '大学生', '前来', '应聘']
-        >>> segmenter.segment("北京大学生前来应聘", spans=[(0, 4)])  # doctest: +SKIP
-        ['北京大学', '生', '前来', '应聘']
-        >>> segmenter(["今天天气"])                                  # doctest: +SKIP
-        [[Span(start=0, end=2, text='今天', label='', probability=0.998), ...]]
+    >>> segmenter = WordSegmenter("runs/pku")                   # doctest: +SKIP
+    >>> segmenter.segment("北京大学生前来应聘")                  # doctest: +SKIP
+    ['北京', '大学生', '前来', '应聘']
+    >>> segmenter.segment("北京大学生前来应聘", spans=[(0, 4)])  # doctest: +SKIP
+    ['北京大学', '生', '前来', '应聘']
+    >>> segmenter(["今天天气"])                                  # doctest: +SKIP
+    [[Span(start=0, end=2, text='今天', label='', probability=0.998), ...]]
     """
 
     tasks = ("cws", "cws-pos")

@@ -38,8 +38,6 @@ class Tokenizer:
         strip_accents: Whether to remove accents from letters. Defaults to `None`: as `do_lower_case`.
         tokenize_chinese_chars: Whether each Chinese character is a word of its own. Defaults to `True`.
 
-    Example:
-
     >>> tokenizer = Tokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "我": 4, "lo": 5, "##ve": 6}, True)
     >>> tokenizer.tokenize("我 Love")
     ['[CLS]', '我', 'lo', '##ve', '[SEP]']
