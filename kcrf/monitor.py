@@ -36,8 +36,7 @@ class CRFMonitor(keras.callbacks.Callback):
     learning rate is too high, the best paths have fewer correct tags than the largest emissions. If `data` contains
     tags, the monitor compares these accuracies.
 
-    The monitor warns (`UserWarning`) if `data` seems to be padded but the layer has no mask, and if the emissions are
-    probabilities.
+    The monitor warns (`UserWarning`) if `data` seem padded without a mask, and if the emissions are probabilities.
 
     Args:
         layer: A built or unbuilt `kcrf.layers.ConditionalRandomField`, or any layer with a matrix `trans`, a number
@@ -70,8 +69,7 @@ class CRFMonitor(keras.callbacks.Callback):
         ImportError: `log_dir` without TensorFlow, or `log_dir` or `heat_maps` without matplotlib.
         ValueError: The layer has no `trans` or `lr_multiplier`, or `data` has no sentences or another form; or in
             `fit`: the model does not have the layer or does not output its emissions, or has another number of inputs;
-            the scheme or the tags do not fit its number of tags, or the model is trained with a loss of Keras or of
-            another CRF.
+            the scheme or the tags do not fit its number of tags, or the model has a loss of Keras or of another CRF.
 
     >>> layer = ConditionalRandomField(lr_multiplier=100)                             # doctest: +SKIP
     >>> monitor = CRFMonitor(layer, (valid_words, valid_tags), scheme=bmes())         # doctest: +SKIP

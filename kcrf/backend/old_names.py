@@ -1,8 +1,7 @@
 """bert4keras' names that `kcrf.backend`, `kcrf.layers` and `kcrf.optimizers` have, too.
 
 They stand in `kcrf.bert4keras`, on a floor above, which is imported when a script asks one of these rooms for such a
-name. This is the one place where a room reaches up. `kcrf.bert4keras` changes Keras only for scripts that import one of
-its six pages.
+name. Only here a room reaches up. `kcrf.bert4keras` changes Keras only for scripts that import one of its six pages.
 """
 
 from collections.abc import Mapping

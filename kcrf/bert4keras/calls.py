@@ -1,8 +1,7 @@
 """Calls of Keras 2 for models with layers of kcrf: accepted if they have one meaning; an error names the new call.
 
-`fit` and `train_on_batch` refuse, or warn of, mistakes that Keras 3 accepts in silence. File names get the endings that
-Keras 3 wants: `save("test.model")` writes "test.keras", which `load_model("test.model")` reads if there is no file
-"test.model".
+`fit` and `train_on_batch` refuse, or warn of, mistakes that Keras 3 accepts in silence. File names get the endings of
+Keras 3: `save("test.model")` writes "test.keras", which `load_model("test.model")` reads unless "test.model" exists.
 """
 
 import os

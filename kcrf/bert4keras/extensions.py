@@ -309,8 +309,7 @@ def extend_with_weight_decay(BaseOptimizer: type, name: str | None = None) -> ty
 def extend_with_layer_adaptation(BaseOptimizer: type, name: str | None = None) -> type:
     """Adds LAMB: each variable moves by learning_rate * its own norm. https://arxiv.org/abs/1904.00962
 
-    Argument of the new class: `exclude_from_layer_adaptation=[]`, regular expressions that are searched in the
-    variable path.
+    Argument of the new class: `exclude_from_layer_adaptation=[]`, regular expressions for parts of variable paths.
     """
     return extend(BaseOptimizer, LayerAdaptation, name)
 
@@ -329,8 +328,7 @@ def extend_with_gradient_accumulation(BaseOptimizer: type, name: str | None = No
     """Adds gradient accumulation: one step per `grad_accum_steps` batches, with the mean of their gradients.
 
     Argument of the new class: `grad_accum_steps=2`. Keras' own accumulation makes the step at the last of these
-    batches. bert4keras makes the step one batch later, makes an empty step at the start, and counts batches in its
-    bias correction.
+    batches. bert4keras makes it one batch later, an empty one at the start, and counts batches in its bias correction.
     """
     return extend(BaseOptimizer, GradientAccumulation, name)
 
@@ -347,8 +345,7 @@ def extend_with_lookahead(BaseOptimizer: type, name: str | None = None) -> type:
 def extend_with_lazy_optimization(BaseOptimizer: type, name: str | None = None) -> type:
     """Adds lazy updates for embeddings: a row of a variable moves only if its gradient is not 0.
 
-    Argument of the new class: `include_in_lazy_optimization=[]`, regular expressions that are searched in the
-    variable path.
+    Argument of the new class: `include_in_lazy_optimization=[]`, regular expressions for parts of variable paths.
     """
     return extend(BaseOptimizer, LazyOptimization, name)
 

@@ -37,8 +37,7 @@ def quiet_import() -> Iterator[None]:
 @contextmanager
 def quick_import() -> Iterator[None]:
     """As `quiet_import`, for a command that only uses a model: a second less until it begins. Keras imports Matplotlib
-    and JAX where they are installed, for pictures and for another backend. In this context they cannot be imported for
-    the first time."""
+    and JAX where they are installed, for pictures and for another backend. In this context their first import fails."""
     unused = ["matplotlib", *(["jax"] if os.environ.get("KERAS_BACKEND") in ("torch", "tensorflow") else [])]
     blocked = [name for name in unused if name not in sys.modules]
     sys.modules.update(dict.fromkeys(blocked))  # type: ignore[arg-type]  # None: `import` raises ModuleNotFoundError

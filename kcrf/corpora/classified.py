@@ -307,8 +307,7 @@ def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def recurring(examples: Sequence[Example]) -> list[Any] | None:
-    """The labels for `kcrf.corpora.sample`, of several the rarest one. None for numbers that hardly recur: they have no
-    proportions."""
+    """The labels for `sample`, of several the rarest. None for numbers that hardly recur: they have no proportions."""
     counts = Counter(label for example in examples for label in example.labels)
     labels = [min(example.labels, key=lambda label: counts[label], default="") for example in examples]
     are_numbers = all(as_number(label) is not None for label in labels)

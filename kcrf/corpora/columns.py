@@ -41,8 +41,7 @@ class Row(NamedTuple):
 class Columns:
     """The sentences of a file of columns, none of them empty.
 
-    `token` is the column with the tokens: columns before it count them, or name sentences. Most rows have `width`
-    columns.
+    `token` is the column with the tokens: columns before it number tokens or sentences. Most rows have `width` columns.
     """
 
     sentences: list[list[Row]]

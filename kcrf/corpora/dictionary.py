@@ -54,8 +54,7 @@ def label_with_names(
     Args:
         texts: Strings.
         names: A mapping from names to entity types, as `read_names` returns it.
-        unmarked: Whether text outside of names may have entities that the dictionary lacks: "unknown" (the default) or
-            "outside".
+        unmarked: Whether text outside of names may have other entities: "unknown" (the default) or "outside".
 
     >>> label_with_names(["李雷在上海"], {"上海": "LOC"})[0].unknown
     [(0, 3)]

@@ -17,8 +17,7 @@ class Sentence:
 
     Attributes:
         text: A string.
-        spans: A list of `(start, end, label)` for the entities, or for the tokens with a known class; for words without
-            a label.
+        spans: A list of `(start, end, label)` for entities, or tokens with a known class; for words without a label.
         tokens: A list of `(start, end)` for the tokens. Defaults to an empty list.
         unknown: A list of `(start, end)` for the text whose labels are unknown, without spans. Training marginalizes
             the tags there, and predictions there are not scored. Defaults to an empty list.

@@ -40,8 +40,7 @@ def export_model(
         format: "onnx" or "saved_model"; ignored for a linear model. Defaults to "onnx".
         int8: For ONNX: whether to quantize matrices and embeddings to 8-bit integers. The file has a quarter of the
             size, is one and a half times as fast, and its scores differ slightly. Defaults to False.
-        standard: The segmentation standard whose model is exported, for a run of several. Defaults to None: the run has
-            one.
+        standard: The segmentation standard to export, for a run of several. Defaults to None: the run has one.
 
     Raises:
         FileExistsError: The folder of a SavedModel exists.

@@ -18,9 +18,8 @@ def _dense(layer: Any, units: int, name: str, **options: Any) -> Any:
 class MultiHeadAttention(DirectCalls, keras.layers.Layer):
     """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
 
-    Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. The input may
-    be a list of the hidden states and relative positions `(time, time, key_size)`, which are added to keys and values
-    (NEZHA).
+    Keys at masked positions are ignored; queries there are not, as in Google's BERT. The input may be a list of hidden
+    states and relative positions `(time, time, key_size)`, which are added to keys and values (NEZHA).
 
     >>> tuple(MultiHeadAttention(heads=2, head_size=3)(ops.ones((1, 4, 6))).shape)
     (1, 4, 6)

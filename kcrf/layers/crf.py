@@ -43,8 +43,7 @@ class ConditionalRandomField(ChainLayer):
             `suggest_lr_multiplier(learning_rate, steps)` gives a good value. Defaults to 1.
         use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
         constraints: A `kcrf.tags.TagScheme`. Starts, transitions and ends that it forbids have probability 0 in the
-            loss and in decoding, and labels that break it stop `fit` with an error. Defaults to None: nothing is
-            forbidden.
+            loss and in decoding, and labels that break it stop `fit`. Defaults to None: nothing is forbidden.
         transition_initializer: Initializer of the transition scores, before they are divided by `lr_multiplier`.
             Defaults to "glorot_uniform", as in bert4keras.
 
@@ -166,8 +165,7 @@ class ConditionalRandomField(ChainLayer):
         """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: minus the log likelihood.
 
         Negative tags are unknown: the likelihood sums over all their possible values. Tags that are too large, and in
-        `fit` and `evaluate` tags that the constraints forbid, raise an error; TensorFlow's XLA cannot raise, there the
-        loss is NaN.
+        `fit` and `evaluate` tags that the constraints forbid, raise an error; TensorFlow's XLA cannot: the loss is NaN.
         """
         return SparseLoss(layer=self)
 

@@ -14,8 +14,7 @@ class NGramScores(LayerWithMultiplier):
     """The sum of the scores of the features at each position, one score for each tag, float32 `(batch, time, tags)`.
 
     With a CRF on top this is the model of CRFsuite; added to the emissions of a neural encoder it is "wide and deep"
-    (Cheng et al., 2016, https://arxiv.org/abs/1606.07792). `kcrf.readers.CharacterNGrams` and `WordNGrams` make the
-    features.
+    (Cheng et al., 2016, https://arxiv.org/abs/1606.07792). The features: `kcrf.readers.CharacterNGrams`, `WordNGrams`.
 
     Args:
         tags: The number of tags.

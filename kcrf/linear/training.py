@@ -150,9 +150,8 @@ class LBFGSTrainer(LinearTrainer):
 class AdaGradTrainer(LinearTrainer):
     """Trains the scores of a linear CRF with AdaGrad, a step for each batch.
 
-    Each score has its own learning rate (Duchi et al., 2011, "Adaptive Subgradient Methods"), which is large for rare
-    features. An L1 penalty after each update (Duchi and Singer, 2009, "Forward Backward Splitting") sets the scores of
-    most features to 0.
+    Each score has its own learning rate (Duchi et al., 2011, "Adaptive Subgradient Methods"), large for rare features.
+    An L1 penalty after each update (Duchi and Singer, 2009, "Forward Backward Splitting") sets most scores to 0.
 
     Args:
         model: A `LinearModel`, whose scores and transitions are changed.

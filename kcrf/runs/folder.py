@@ -41,8 +41,7 @@ class RunFolder(ModelFiles):
         path: The folder.
 
     Attributes:
-        path: The folder, a `pathlib.Path`. If a process was killed before it renamed the folder of a complete new run,
-            this is that folder.
+        path: The folder, a `pathlib.Path`: that of a complete new run if a process was killed before it renamed it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -126,8 +126,7 @@ def _stages(
     stages: list[Any], data: DataConfig, model: ModelConfig, training: TrainingConfig, facts: DataFacts
 ) -> Stages:
     """The stages that take part. Small datasets of characters get augmented copies if the user does not decide.
-    `benchmarks/linear.py` measures these copies. Models of English words lose by them, and larger datasets do not
-    gain."""
+    `benchmarks/linear.py` measures these copies. Models of English words lose by them; larger datasets do not gain."""
     number, by = STAGES.index(AugmentationConfig), task_of(data.task).augment_by
     is_new = model.bert is None and training.epochs is None and training.steps is None
     is_whole = not any(stage.continues or isinstance(stage, IncompleteConfig) for stage in stages if stage.is_used)

@@ -67,8 +67,7 @@ def build_app(
 ) -> FastAPI:
     """Builds the ASGI application that serves models.
 
-    The application may be built before its server forks: models are loaded and threads are started in the process
-    that answers.
+    The application may be built before its server forks: the process that answers loads models and starts threads.
 
     Args:
         models: A dict from names to `ServedModel`s, as `load_models` returns it.
@@ -76,8 +75,7 @@ def build_app(
         hosts: The hosts that the header `Host` may name. Defaults to None: any.
 
     Returns:
-        A FastAPI application. Its lifespan begins by loading the models, and ends when all accepted requests are
-        answered.
+        A FastAPI application. Its lifespan first loads the models, and ends when all accepted requests are answered.
     """
     limits, metrics = limits or Limits(), Metrics()
     batchers = {name: _batcher(model, limits, metrics) for name, model in models.items()}

@@ -90,8 +90,7 @@ def in_units(scheme: TagScheme, units: np.ndarray, constraint: SpanConstraints, 
 def allowed_tags(scheme: TagScheme, constraint: SpanConstraints, first: int, count: int) -> np.ndarray:
     """The tags that the units of a window may have.
 
-    If a window cuts off a span, the part in the window is treated as a whole span, so that a valid tag sequence remains
-    under any constraints.
+    If a window cuts off a span, its part in the window counts as a whole span: valid tag sequences always remain.
 
     >>> from kcrf.tags import bmes
     >>> allowed = allowed_tags(bmes(), SpanConstraints([(1, 3)], []), 0, 4)

@@ -53,8 +53,7 @@ def render(results: Any, spans: Iterable[Any] | None = None) -> str | None:
     """Shows texts with their words, entities or tokens marked: in a notebook; elsewhere it returns the HTML.
 
     Args:
-        results: The result of a tagger for a text or for several texts. Or a text, or a list of tokens, whose spans
-            are in `spans`.
+        results: The result of a tagger for a text or several texts. Or a text, or a list of tokens, with `spans`.
         spans: Spans of that text: `Span`, `(start, end, label)`, `(start, end)`, or dicts with the keys start, end and
             label. Defaults to None: `results` are results.
 

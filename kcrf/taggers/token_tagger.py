@@ -15,8 +15,7 @@ class TokenTagger(SpanTagger):
     """Predicts a class for each token with the model of a run folder, in sentences of any length.
 
     A sentence is a list of strings, or a `kcrf.corpora.Sentence` with tokens. `predict` returns a `Span` for each
-    token. The class is "?", with the probability 0, for a token that a BERT's tokenizer removes, such as a control
-    character.
+    token. The class is "?", with the probability 0, for a token that a BERT's tokenizer removes (a control character).
 
     Args:
         run_dir: A folder that `kcrf train --task pos` wrote, or a file that `kcrf export` wrote.

@@ -25,12 +25,10 @@ class WordSegmenter(SpanTagger):
             sentences of UD Chinese GSD; kcrf/taggers/data/zh_gsd/README.md lists their scores.
         words: A user dictionary: strings, or a mapping from strings to counts, classes, `(count, class)` or None. A
             count says how often the word counts as having occurred in the training data; by default 5. A model with a
-            lexicon adds words of 2 to 5 characters to its lexicon features and warns about other words. Defaults to no
-            words.
+            lexicon adds words of 2 to 5 characters to its features and warns about others. Defaults to no words.
         force_words: Whether `words`, of any length, are always segmented as words: from left to right, the longest
             match at each position. With a model of classes, they have the class that `words` gives. Defaults to False.
-        keep_latin: Whether runs of Latin letters and digits, such as Python3 and 3.14, are never split. Defaults to
-            True.
+        keep_latin: Whether runs of Latin letters and digits, as Python3 and 3.14, are never split. Defaults to True.
         standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
         with_labels: Whether words have classes, such as parts of speech. Defaults to None: if the model has classes.
             False for a model with classes gives words without them, whose probabilities are sums over all classes.

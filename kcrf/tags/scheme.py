@@ -322,8 +322,7 @@ def check_tags(
         sentences: One sequence of ints per sentence. Negative ones are unknown: their transitions are not checked.
         scheme: The `TagScheme` that they should follow.
         lengths: The number of characters of each sentence. Defaults to `None`: not checked.
-        repair: Whether to repair sentences that break the scheme, such as tags of IOB1 files, with `TagScheme.repair`.
-            Defaults to `False`.
+        repair: Whether to repair sentences that break the scheme, as IOB1 (`TagScheme.repair`). Defaults to `False`.
 
     Returns:
         A list of lists of ints that follow the scheme.

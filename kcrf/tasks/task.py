@@ -191,8 +191,7 @@ def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str)
 
 def tagged_windows(sentences: Items, readings: Items, scheme: TagScheme, whole_spans: bool = False) -> list[Any]:
     """Every window of every sentence, with its tags: -1 where a position has no tag, or an unknown tag. With
-    `whole_spans`, the tags of a span that a window cuts off are unknown: the constraints of a CRF forbid sequences that
-    begin inside a word."""
+    `whole_spans`, the tags of a span that a window cuts off are unknown: constraints forbid to begin inside a word."""
     windows = []
     for sentence, reading in zip(sentences, readings, strict=True):
         tags = tags_of_units(scheme, reading.units, sentence.spans, sentence.unknown)

@@ -26,8 +26,7 @@ def learning_rate(peak: Any, schedule: str | None, warmup: Any, steps: int) -> A
 
 @contextmanager
 def precision(name: str) -> Iterator[None]:
-    """A context whose new layers compute in this precision: "float32", "float16" or "bfloat16". Weights are always
-    float32."""
+    """A context whose new layers compute in "float32", "float16" or "bfloat16". Weights are always float32."""
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(name if name == "float32" else f"mixed_{name}")
     try:

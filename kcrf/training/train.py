@@ -30,8 +30,7 @@ def train_tagger(
 ) -> tuple[Any, dict[str, Any]]:
     """Trains a tagger and writes everything needed to use it into a run folder.
 
-    The weights of the epoch with the best score on `valid` are kept. The state of training is written after each epoch
-    for `resume_tagger`.
+    The weights of the epoch with the best score on `valid` are kept. Each epoch writes its state for `resume_tagger`.
 
     Args:
         settings: `Settings`. What is left at None is decided by the data.
@@ -99,8 +98,7 @@ def resume_tagger(
     Raises:
         FileNotFoundError: `out` contains no interrupted run.
         BlockingIOError: The process of the run is still training.
-        ValueError: The sentences or the Keras backend have changed, a file in the folder is damaged, or the loss is no
-            longer finite.
+        ValueError: The sentences or the Keras backend have changed, a file is damaged, or the loss is no longer finite.
     """
     with RunWriter.resume(out) as folder:
         setup = load_setup(folder)

@@ -18,8 +18,7 @@ def spans_in_units(scheme: TagScheme, units: np.ndarray, spans: Sequence[tuple[i
 
 def constraints_of_old(spans: Sequence[Any], old: TagScheme, marked: Collection[str]) -> SpanConstraints:
     """The constraints of a sentence on the predictions of the old model. Entities of old types that the sentence marks
-    are given, and there is no entity where it marks a new type. An old type that the data mark wherever it occurs is
-    forbidden elsewhere."""
+    are given, and there is no entity where it marks a new type. A marked old type is forbidden elsewhere."""
     of_old_types = [span for span in spans if span[2] in old.types]
     outside = [span[:2] for span in spans if span[2] not in old.types]
     return SpanConstraints(of_old_types, [], outside, tuple(label for label in old.types if label not in marked))
