@@ -10,17 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from kcrf.augmentation.entities import EntityPools, alter_sentence
-from kcrf.augmentation.pieces import (
-    Piece,
-    apart,
-    choose,
-    gap_between,
-    group_words,
-    pick,
-    pieces_of,
-    text_of,
-    with_texts,
-)
+from kcrf.augmentation.pieces import Piece, apart, choose, group_words, pick, pieces_of, spacing, text_of, with_texts
 from kcrf.augmentation.synonyms import Synonyms, read_synonym_vectors, read_synonyms
 from kcrf.corpora import Example, Sentence
 from kcrf.progress_bars import bar
@@ -63,9 +53,9 @@ def _insert(words: list[Piece], share: float, synonyms: Synonyms, random: Genera
 def _with_inserted(words: list[Piece], at: int, new: str) -> list[Piece]:
     """Inserts a new word before the word number `at`, with spaces around it if the language uses spaces."""
     before, after = words[:at], words[at:]
-    inserted = Piece(gap_between(before[-1].text, new) if before else words[0].gap, new)
+    inserted = Piece(spacing(before[-1].text, new) if before else words[0].gap, new)
     if not before:
-        after = [Piece(gap_between(new, after[0].text), after[0].text), *after[1:]]
+        after = [Piece(spacing(new, after[0].text), after[0].text), *after[1:]]
     return [*before, inserted, *after]
 
 

@@ -53,7 +53,7 @@ def _context(pieces: Sequence[Piece], number: int) -> tuple[str, ...]:
     return tuple(piece.text for piece in pieces[first : number + 1])
 
 
-def gap_between(before: str, after: str) -> str:
+def spacing(before: str, after: str) -> str:
     """The text to insert between two words that become adjacent: a space, except in Chinese and Japanese."""
     return join_tokens([before, after])[0][len(before) : -len(after)]
 

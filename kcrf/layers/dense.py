@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import DirectCalls, backend_name, keras, kernel_of, linear, ops
+from kcrf.checkpoints.configs import ACTIVATIONS
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
@@ -182,3 +183,9 @@ def gelu_erf(x: Any) -> Any:
 def gelu_tanh(x: Any) -> Any:
     """GELU approximated by tanh, as in the first release of BERT."""
     return keras.activations.gelu(x, approximate=True)
+
+
+def activation_of(name: str) -> Any:
+    """The activation function that a configuration names, or Keras' name of it."""
+    plain = ACTIVATIONS[name]
+    return {"gelu": gelu_erf, "gelu_tanh": gelu_tanh}.get(plain, plain)

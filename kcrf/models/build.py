@@ -11,17 +11,8 @@ from typing import Any, cast
 
 from kcrf import layers
 from kcrf.backend import Model, Tensor, TensorLike, keras, replaced_on_old_host
-from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, LIKE_BERT, encoder_settings
-from kcrf.layers.dense import (
-    BiasAdd,
-    Dropout,
-    ResidualAdd,
-    TruncatedNormal,
-    dense,
-    gelu_erf,
-    gelu_tanh,
-    hidden_activation,
-)
+from kcrf.checkpoints.configs import FAMILIES, LIKE_BERT, encoder_settings
+from kcrf.layers.dense import BiasAdd, Dropout, ResidualAdd, TruncatedNormal, activation_of, dense, hidden_activation
 from kcrf.layers.embeddings import FirstRowEmbedding
 from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, complete_sources, encoder_record, variables_by_path
@@ -309,7 +300,7 @@ class Transformer:
             **arguments,
         )
         x = self._residual(x, attended, block + "MultiHeadSelfAttention")
-        arguments |= {"units": config["intermediate_size"], "activation": _activation(config["hidden_act"])}
+        arguments |= {"units": config["intermediate_size"], "activation": activation_of(config["hidden_act"])}
         transformed = self.apply(layers.FeedForward, x, block + "FeedForward", **arguments)
         return self._residual(x, transformed, block + "FeedForward")
 
@@ -332,13 +323,13 @@ class Transformer:
         if config["with_pool"]:
             outputs.append(self.apply_pooler(x))
         if config["with_mlm"]:
-            activation = _activation(self.family.head_activation or config["hidden_act"])
+            activation = activation_of(self.family.head_activation or config["hidden_act"])
             y = self._norm(self._dense(x, config["embedding_size"], "MLM-Dense", activation), "MLM-Norm")
             y = self.layers[config["prefix"] + "Embedding-Token"](y, reverse=True)
             y, activation = self.apply(BiasAdd, y, "MLM-Bias"), _head_activation("softmax", config["with_mlm"])
             outputs.append(self.apply(keras.layers.Activation, y, "MLM-Activation", activation=activation))
         if config["with_discriminator"]:
-            y = self._dense(x, config["hidden_size"], "Discriminator-Dense", _activation(config["hidden_act"]))
+            y = self._dense(x, config["hidden_size"], "Discriminator-Dense", activation_of(config["hidden_act"]))
             activation = _head_activation("sigmoid", config["with_discriminator"])
             outputs.append(self._dense(y, 1, "Discriminator-Prediction", activation))
         return outputs
@@ -355,9 +346,3 @@ class Transformer:
 def _head_activation(default: Any, option: Any) -> Any:
     """The activation of a head: `with_mlm=True` means its default, `with_mlm="linear"` a linear one."""
     return default if option is True else option
-
-
-def _activation(name: str) -> Any:
-    """The activation function that a configuration names, or Keras' name of it."""
-    plain = ACTIVATIONS[name]
-    return {"gelu": gelu_erf, "gelu_tanh": gelu_tanh}.get(plain, plain)

@@ -3,16 +3,7 @@
 from dataclasses import dataclass
 from os import PathLike
 
-from kcrf.runs.options import (
-    FRACTION,
-    LAYERS,
-    NOT_NEGATIVE,
-    POSITIVE,
-    POSITIVE_OR_AUTO,
-    PROBABILITY,
-    documented,
-    option,
-)
+from kcrf.runs.options import FRACTION, LAYERS, NONNEGATIVE, POSITIVE, POSITIVE_OR_AUTO, PROBABILITY, documented, option
 
 BY_SIZE = "by the size of the data"
 
@@ -104,7 +95,7 @@ class ModelConfig:
     bert_layers: int | None = option(None, group="BERT", range=POSITIVE, none="all")
     read_layers: str = option("last", group="BERT", range=LAYERS, metavar="last|all|N,N,...")
     layer_pooling: str = option("concat", group="BERT", choices=("concat", "weighted", "mean", "max"))
-    skip_top_layers: int = option(0, group="BERT", range=NOT_NEGATIVE)
+    skip_top_layers: int = option(0, group="BERT", range=NONNEGATIVE)
     skip_pooler: bool = option(False, group="BERT")
     lower_case: bool | None = option(None, group="BERT", none="as the folder says, else inferred from its vocabulary")
     word_case: bool = option(False, group="BERT")
@@ -116,4 +107,4 @@ class ModelConfig:
         {"scratch": "embeddings", "bert": "top"}, group="word vectors", choices=("embeddings", "top")
     )
     train_vectors: bool = option(False, group="word vectors")
-    max_vectors: int = option(50_000, group="word vectors", range=NOT_NEGATIVE)
+    max_vectors: int = option(50_000, group="word vectors", range=NONNEGATIVE)

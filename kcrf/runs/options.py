@@ -26,7 +26,7 @@ def _or_auto(requirement: str, numbers: Range) -> Range:
 
 
 POSITIVE = Range("positive", lambda x: 0 < x < float("inf"))
-NOT_NEGATIVE = Range("at least 0", lambda x: 0 <= x < float("inf"))
+NONNEGATIVE = Range("at least 0", lambda x: 0 <= x < float("inf"))
 FRACTION = Range("at least 0 and below 1", lambda x: 0 <= x < 1)
 PROBABILITY = Range("above 0 and below 1", lambda x: 0 < x < 1)
 FACTOR = Range("above 0 and at most 1", lambda x: 0 < x <= 1)

@@ -6,7 +6,7 @@ from os import PathLike
 from kcrf.runs.options import (
     FRACTION,
     LENGTH,
-    NOT_NEGATIVE,
+    NONNEGATIVE,
     POSITIVE,
     PROBABILITY,
     Kind,
@@ -90,12 +90,12 @@ class PretrainingSettings:
     warmup: float = option(0.1, range=FRACTION)
     schedule: str = option("linear", choices=("linear", "cosine", "exponential", "constant"))
     dropout: float | None = option(None, range=FRACTION, none="that of the model; 0.1 for a new model")
-    weight_decay: float = option(0.01, range=NOT_NEGATIVE)
+    weight_decay: float = option(0.01, range=NONNEGATIVE)
     every: int = option(500, range=POSITIVE)
     patience: int | None = option(None, range=POSITIVE, none="never")
     precision: str = option("float32", choices=("float32", "float16", "bfloat16"))
     google_checkpoint: bool = option(False)
-    seed: int = option(0, range=NOT_NEGATIVE)
+    seed: int = option(0, range=NONNEGATIVE)
 
     @property
     def kind(self) -> Kind:

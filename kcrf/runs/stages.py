@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import ClassVar
 
-from kcrf.runs.options import FACTOR, NOT_NEGATIVE, PROBABILITY, TEMPERATURE, documented, option
+from kcrf.runs.options import FACTOR, NONNEGATIVE, PROBABILITY, TEMPERATURE, documented, option
 
 
 class StageConfig:
@@ -59,7 +59,7 @@ class AugmentationConfig(StageConfig):
 
     augment: int | None = option(
         None,
-        range=NOT_NEGATIVE,
+        range=NONNEGATIVE,
         none="3 by mentions, when training from scratch on up to 1,000 sentences with entities, in characters, if "
         "neither epochs nor steps are given; for linear models up to 6,250 tags times sentences; else 0",
     )

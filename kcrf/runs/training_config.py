@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.runs.model_config import BY_SIZE
-from kcrf.runs.options import FRACTION, FRACTION_OR_AUTO, LENGTH, NOT_NEGATIVE, POSITIVE, UP_TO_1, documented, option
+from kcrf.runs.options import FRACTION, FRACTION_OR_AUTO, LENGTH, NONNEGATIVE, POSITIVE, UP_TO_1, documented, option
 from kcrf.tags import TagScheme
 from kcrf.tasks import TASKS
 
@@ -87,14 +87,14 @@ class OptimizerConfig:
         none="lbfgs if sentences times tags are at most 25,000, and no learning rate or batch size is given",
     )
     l1: float | None = option(
-        None, range=NOT_NEGATIVE, none="0.03, 0.3 for words; with --solver adagrad 0.01, 0.001 for ner"
+        None, range=NONNEGATIVE, none="0.03, 0.3 for words; with --solver adagrad 0.01, 0.001 for ner"
     )
-    l2: float | None = option(None, range=NOT_NEGATIVE, none="0.03, 0.01 for words; adagrad has none")
+    l2: float | None = option(None, range=NONNEGATIVE, none="0.03, 0.01 for words; adagrad has none")
     head_lr_multiplier: float = option(10.0, group="BERT", range=POSITIVE)
     layerwise_decay: float = option(1.0, group="BERT", range=UP_TO_1)
-    weight_decay: float = option(0.01, group="BERT", range=NOT_NEGATIVE)
+    weight_decay: float = option(0.01, group="BERT", range=NONNEGATIVE)
     bias_correction: bool = option(True, group="BERT")
-    prior_decay: float = option(0.0, group="BERT", range=NOT_NEGATIVE)
+    prior_decay: float = option(0.0, group="BERT", range=NONNEGATIVE)
 
 
 @documented("training")
@@ -151,4 +151,4 @@ class TrainingConfig:
     precision: str | None = option(
         None, choices=("float32", "float16", "bfloat16"), none="bfloat16 on a GPU that has it, else float32"
     )
-    seed: int = option(0, range=NOT_NEGATIVE)
+    seed: int = option(0, range=NONNEGATIVE)

@@ -8,17 +8,8 @@ from typing import Any
 
 from kcrf.backend import backend_name, best_precision
 from kcrf.progress_bars import print_note
-from kcrf.readers import (
-    CharacterNGrams,
-    CharacterReader,
-    Lexicon,
-    Reader,
-    Vocabulary,
-    WordNGrams,
-    WordReader,
-    WordVectors,
-)
-from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, buckets_of
+from kcrf.readers import CharacterReader, Lexicon, Reader, Vocabulary, WordReader, WordVectors
+from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, CharacterNGrams, WordNGrams, buckets_of
 from kcrf.runs import DataConfig, RunConfig, RunWriter, SettingError, Settings, resolve
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS

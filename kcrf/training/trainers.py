@@ -4,13 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kcrf import distillation as losses
 from kcrf.backend import COMPILES_SHAPES, keras
-from kcrf.distillation import (
-    LabelDistillationLoss,
-    NumberDistillationLoss,
-    SequenceDistillationLoss,
-    TagDistillationLoss,
-)
 from kcrf.metrics.bootstrap import span_counts
 from kcrf.monitor import CRFMonitor
 from kcrf.networks.classification import build_classifier
@@ -62,7 +57,7 @@ class TaggingTrainer(Trainer):
     def _loss(self, config: RunConfig, model: Any) -> Any:
         layer, weights = crf_of(model), config.soft_targets
         if weights is not None:
-            return SequenceDistillationLoss(layer, *weights) if layer else TagDistillationLoss(*weights)
+            return losses.SequenceDistillationLoss(layer, *weights) if layer else losses.TagDistillationLoss(*weights)
         return layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
 
     def wrap(self, config: RunConfig, model: Any, reader: Any) -> Any:
@@ -148,7 +143,7 @@ class ClassificationTrainer(Trainer):
         """The loss of the model."""
         labels, weights = config.data.labels, config.soft_targets
         if weights is not None:
-            return LabelDistillationLoss(*weights) if labels else NumberDistillationLoss(*weights)
+            return losses.LabelDistillationLoss(*weights) if labels else losses.NumberDistillationLoss(*weights)
         if config.facts.multilabel:
             return keras.losses.BinaryCrossentropy(from_logits=True)
         if labels:

@@ -18,15 +18,7 @@ from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.tasks import task_of
 from kcrf.training.data import RunData
 from kcrf.training.stage import Stage
-from kcrf.training.stages.soft_targets import (
-    check_units,
-    check_words,
-    expected_targets,
-    join_counts,
-    label_targets,
-    soften,
-    split_counts,
-)
+from kcrf.training.stages import soft_targets
 
 
 class Teacher(Stage):
@@ -88,7 +80,7 @@ class Teacher(Stage):
         if not folder.file(TEACHER).is_file():
             texts = [*(item.texts for item in data.training_items()), *data.unlabeled]
             folder.save_arrays(TEACHER, {"answers": self._answers(texts).astype("float32")})
-        return label_targets(windows, folder.read_arrays(TEACHER)["answers"])
+        return soft_targets.label_targets(windows, folder.read_arrays(TEACHER)["answers"])
 
     def _answers(self, texts: list[Any]) -> np.ndarray:
         """The softened probabilities of a classifier, `(texts, labels)`; or standardized numbers, `(texts, 1)`."""
@@ -99,7 +91,7 @@ class Teacher(Stage):
         if not self.config.data.labels:
             return (np.array([[item.label] for item in predictions]) - facts.mean) / facts.deviation
         probabilities = np.array([list(item.probabilities.values()) for item in predictions])
-        return soften(probabilities, self.settings.teacher_temperature)
+        return soft_targets.soften(probabilities, self.settings.teacher_temperature)
 
 
 def tag_targets(
@@ -115,12 +107,13 @@ def tag_targets(
     if not folder.file(TEACHER).is_file():
         tagger: Any = load_tagger(path)
         readings = tagger.reader.read(texts, tokens)
-        check_units(texts, [[len(w.positions) for w in reading.windows] for reading in readings], windows)
+        soft_targets.check_units(texts, [[len(w.positions) for w in reading.windows] for reading in readings], windows)
         if isinstance(reader, WordReader):
-            check_words(texts, [reading.units for reading in readings], map(reader.units_of, texts, tokens))
+            of_student = map(reader.units_of, texts, tokens)
+            soft_targets.check_words(texts, [reading.units for reading in readings], of_student)
         with _shown(sum(map(len, texts))) as on_batch:
-            folder.save_arrays(TEACHER, join_counts(counts(tagger, sentences, readings, on_batch)))
-    return expected_targets(texts, split_counts(folder.read_arrays(TEACHER)), windows)
+            folder.save_arrays(TEACHER, soft_targets.join_counts(counts(tagger, sentences, readings, on_batch)))
+    return soft_targets.expected_targets(texts, soft_targets.split_counts(folder.read_arrays(TEACHER)), windows)
 
 
 _COMPARED: dict[str, Callable[[RunConfig], Any]] = {
