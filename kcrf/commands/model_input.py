@@ -54,9 +54,7 @@ def checked_input(options: Namespace, tasks: Collection[str] | None = None) -> I
     tasks = tasks or [task.name for task in TASKS.values() if task.command == options.command]
     if options.model_task not in tasks:
         needed = " or ".join(tasks)
-        raise ValueError(
-            f"{options.model}: needs a run of --task {needed}. Received: a run of --task {options.model_task}"
-        )
+        raise ValueError(f"{options.model}: needs a run of --task {needed}. Received: a run of --task {data.task}")
     check_standard(options.model, data.standards, getattr(options, "standard", None))
     if options.file:
         check_is_file(options.file)

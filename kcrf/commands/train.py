@@ -84,10 +84,8 @@ def _train(out: str, settings: Any, sources: Sources, resumes: bool = False, ove
     print(f"saved to {out}; try: {command_to_use(out, RunFolder(out).read_config().config)}")
     _print_expected(tagger)
     if tagger.advice:
-        print(
-            "CRF",
-            tagger.advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"),
-        )
+        advice = tagger.advice.replace("lr_multiplier", "--crf-lr-multiplier")
+        print("CRF", advice.replace("`constraints`", "--constraints"))
 
 
 def _print_expected(tagger: Any) -> None:

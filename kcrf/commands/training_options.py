@@ -209,10 +209,8 @@ def _assignment(name: str, value: Any) -> str:
     return _flag(name) if value is True else f"{_flag(name)} {value}"
 
 
-def refuse_beside_resume(
-    options: Namespace, settings: Fields = FIELDS, other_options: Sequence[str] = _NOT_SETTINGS
-) -> None:
+def refuse_beside_resume(options: Namespace, settings: Fields = FIELDS, others: Sequence[str] = _NOT_SETTINGS) -> None:
     """Raises ValueError if there is any option besides --resume: for one of the settings, or one of the others."""
-    flags = sorted(_flag(name) for name in (*other_options, *settings) if getattr(options, name, None) is not None)
+    flags = sorted(_flag(name) for name in (*others, *settings) if getattr(options, name, None) is not None)
     if flags:
         raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(flags)}")

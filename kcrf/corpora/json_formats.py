@@ -284,9 +284,7 @@ def _is_of_doccano(item: Object) -> bool:
 
 def _from_javascript(source: Source, texts: list[Annotated]) -> list[Annotated]:
     """The texts with spans in characters. doccano counts UTF-16 code units: a character beyond U+FFFF is two."""
-    moved: list[Any] = [
-        [(from_units(t.text, a), from_units(t.text, b), *label) for a, b, *label in t.spans] for t in texts
-    ]
+    moved: Any = [[(from_units(t.text, a), from_units(t.text, b), *label) for a, b, *label in t.spans] for t in texts]
     changed = sum(spans != t.spans for spans, t in zip(moved, texts, strict=True))
     fits = all(None not in span[:2] for spans in moved for span in spans)
     unit = "UTF-16 code units, as doccano counts" if fits else "characters, since they do not fit as UTF-16 code units"

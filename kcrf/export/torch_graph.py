@@ -55,10 +55,8 @@ def network_graph(model: Any, outputs: Callable[..., dict[str, Any]]) -> Any:
                 verbose=False,
             )
     except Exception as error:  # of many classes
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(
-            f"{kind!r} of transformers cannot be exported by torch {torch.__version__}: {reason}"
-        ) from error
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{kind!r} of transformers cannot be exported by torch {torch.__version__}: {why}") from error
     finally:
         logging.disable(logging.NOTSET)
     proto = program.model_proto  # type: ignore[union-attr]

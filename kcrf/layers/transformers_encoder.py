@@ -64,16 +64,14 @@ class TransformersEncoder(keras.layers.Layer):
         object.__setattr__(self, "module", module)  # Keras would wrap a module that it sees, with other paths
         named = {name: self._variable(name, parameter) for name, parameter in module.named_parameters()}
         paths = {name: path_of(variable) for name, variable in named.items()}
-        skipped = {path for name, path in paths.items() if name.startswith(fresh)}
-        loaded = set(paths.values()) - skipped if source else set()
+        drawn = {path for name, path in paths.items() if name.startswith(fresh)}
+        loaded = set(paths.values()) - drawn if source else set()
         # Read by `variable_table` and by the decay to pretrained weights.
-        self.encoder_record = SimpleNamespace(report=SimpleNamespace(loaded=loaded, reinitialized=skipped))
+        self.encoder_record = SimpleNamespace(report=SimpleNamespace(loaded=loaded, reinitialized=drawn))
         self.supports_masking = self.built = True
         _try_padding(settings.model_type, module, self.pad_token_id, bool(source))
         if source:
-            print(
-                f"{source}: {settings.model_type} of transformers, {len(loaded)} loaded, {len(skipped)} reinitialized"
-            )
+            print(f"{source}: {settings.model_type} of transformers, {len(loaded)} loaded, {len(drawn)} reinitialized")
 
     def _variable(self, name: str, parameter: Any) -> Any:
         """Tracks a parameter of the module as a Keras variable."""

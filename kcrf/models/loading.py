@@ -14,14 +14,7 @@ from kcrf.checkpoints.names import layer_owner
 from kcrf.files import shortened
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
-from kcrf.models.names import (
-    EMBEDDING_MAPPING,
-    OUTPUT_BIAS,
-    POSITION_EMBEDDINGS,
-    ROW_PER_TOKEN,
-    TRANSPOSED,
-    WORD_EMBEDDINGS,
-)
+from kcrf.models.names import EMBEDDING_MAPPING, OUTPUT_BIAS, POSITIONS, ROW_PER_TOKEN, TRANSPOSED, WORD_EMBEDDINGS
 
 OUTPUT_MATRICES = ("predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight")
 IN_ENCODER = re.compile(
@@ -201,7 +194,7 @@ class _CheckpointArrays:
         if name.endswith(ROW_PER_TOKEN):
             kept = shape[0] if self.keep is None else len(self.keep)
             return (kept + len(self.compound), *shape[1:])
-        if name.endswith(POSITION_EMBEDDINGS) and shape[0] > expected_shape[0]:
+        if name.endswith(POSITIONS) and shape[0] > expected_shape[0]:
             return (expected_shape[0], *shape[1:])
         return shape
 
@@ -215,7 +208,7 @@ class _CheckpointArrays:
             array = array @ self.arrays[f"{EMBEDDING_MAPPING}/kernel"]
         if name.endswith(ROW_PER_TOKEN):
             return self._select_tokens(array)
-        return array[: expected_shape[0]] if name.endswith(POSITION_EMBEDDINGS) else array
+        return array[: expected_shape[0]] if name.endswith(POSITIONS) else array
 
     def _select_tokens(self, array: Any) -> Any:
         if self.keep is not None:

@@ -7,7 +7,7 @@ from kcrf.checkpoints.names import ALBERT_BLOCK, PARTS
 # Arrays that need care when they are loaded or saved.
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 OUTPUT_BIAS = "cls/predictions/output_bias"
-POSITION_EMBEDDINGS = "embeddings/position_embeddings"  # the end of the name; rows are positions
+POSITIONS = "embeddings/position_embeddings"  # the end of the name; rows are positions
 ROW_PER_TOKEN = ("embeddings/word_embeddings", OUTPUT_BIAS)  # arrays whose rows are tokens
 EMBEDDING_MAPPING = "bert/encoder/embedding_hidden_mapping_in"
 TRANSPOSED = "cls/seq_relationship/output_weights"  # (out, in), unlike all other kernels

@@ -19,9 +19,9 @@ _TYPE_WIDTH = 8
 
 
 def build_network(
-    model: Any, scheme: TagScheme, reader: Any, checkpoint: Any = None, standards: Sequence[str] = ()
+    model: Any, scheme: TagScheme, reader: Any, weights: Any = None, standards: Sequence[str] = ()
 ) -> Any:
-    """Builds the `keras.Model` of a tagger from a `ModelConfig`, with new weights if `checkpoint` is None.
+    """Builds the `keras.Model` of a tagger from a `ModelConfig`, with new weights if `weights` is None.
 
     Its outputs are emission scores, -inf where masked if there is a CRF; a dict by segmentation standard if there are
     several, each with its own head.
@@ -30,7 +30,7 @@ def build_network(
     if model.bert is None:
         inputs, hidden = from_scratch(model, reader)
     else:
-        inputs, hidden = _on_top_of_bert(model, reader, checkpoint)
+        inputs, hidden = _on_top_of_bert(model, reader, weights)
     if model.vectors is not None and model.vectors_at == "top":
         hidden = keras.layers.Concatenate()([hidden, embed_vectors(inputs, reader.vectors, model.train_vectors)])
     ngrams = getattr(reader, "ngrams", None)

@@ -188,13 +188,8 @@ def _read_classification(path: Path, line: int, item: Any) -> dict[str, Any]:
             f"{path}:{line}: needs text, gold, found, and the probabilities of all labels or gold and found as "
             f"numbers. Received: {str(item)[:80]}"
         )
-    return {
-        "text": texts[0],
-        "text_b": item.get("text_b"),
-        "gold": gold,
-        "found": predicted,
-        "probabilities": probabilities,
-    }
+    row = {"text": texts[0], "text_b": item.get("text_b"), "gold": gold, "found": predicted}
+    return {**row, "probabilities": probabilities}
 
 
 def read_scores(path: Path) -> dict[str, dict[str, Any]]:

@@ -37,9 +37,8 @@ def _answers(tagger: Any, texts: list[Any], options: Options) -> list[dict[str, 
         texts = list(map(sentence_of_tokens, texts))
     given = [matches(text, options.words) for text in texts] if options.words else None
     answers = [{name: _members(spans)} for spans in _predictions(tagger, texts, options, given)]
-    for answer, analyses in zip(
-        answers, tagger.k_best_batch(texts, options.k_best, spans=given) if options.k_best else []
-    ):
+    best = tagger.k_best_batch(texts, options.k_best, spans=given) if options.k_best else []
+    for answer, analyses in zip(answers, best):
         answer["alternatives"] = [{"probability": round(p, 6), name: _members(spans)} for spans, p in analyses]
     return answers
 

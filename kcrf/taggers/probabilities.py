@@ -19,11 +19,10 @@ _WHITE_SPACE = re.compile(r"\s")
 
 Scored = Sequence[tuple[list[Any], Any]]  # a list of (number of the text, Window), and the scores of the network
 UnitSpan = tuple[Any, ...]  # (start, end) or (start, end, label)
+Spans = Sequence[Sequence[UnitSpan]]  # of each text
 
 
-def probabilities_of_spans(
-    network: TaggingNetwork, spans: Sequence[Sequence[UnitSpan]], batches: Scored
-) -> list[list[float]]:
+def probabilities_of_spans(network: TaggingNetwork, spans: Spans, batches: Scored) -> list[list[float]]:
     """The posterior probabilities of spans.
 
     The window that keeps the first unit of a span gives its probability. If the span ends after that window, this is
@@ -40,7 +39,7 @@ def probabilities_of_spans(
 
 
 def probabilities_of_entities(
-    network: TaggingNetwork, spans: Sequence[Sequence[UnitSpan]], blanks: Sequence[np.ndarray], batches: Scored
+    network: TaggingNetwork, spans: Spans, blanks: Sequence[np.ndarray], batches: Scored
 ) -> list[list[float]]:
     """The posterior probabilities of entities, whichever blank units around them belong to them.
 
@@ -90,9 +89,7 @@ def _with_blanks(span: UnitSpan, blank: np.ndarray) -> list[UnitSpan]:
     return [(left, right, label) for left in range(first, start + 1) for right in range(end, last + 1)]
 
 
-def probabilities_of_words(
-    network: TaggingNetwork, words: Sequence[Sequence[UnitSpan]], batches: Scored
-) -> list[list[float]]:
+def probabilities_of_words(network: TaggingNetwork, words: Spans, batches: Scored) -> list[list[float]]:
     """The posterior probabilities of words whatever their classes: for each word, the sum over all classes."""
     types = network.scheme.types
     spans = [[(start, end, name) for start, end, _ in row for name in types] for row in words]

@@ -48,11 +48,9 @@ class Entities(Task):
         types = types_of(user, parts, "entities of types", "missed")
         if not types:
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
-        same = Counter(map(str.casefold, types))
-        if alike := [name for name in types if same[name.casefold()] > 1]:
-            print_note(
-                f"train: types that differ in upper and lower case alone are different types: {', '.join(alike)}"
-            )
+        counts = Counter(map(str.casefold, types))
+        if same := [name for name in types if counts[name.casefold()] > 1]:
+            print_note(f"train: types that differ in upper and lower case alone are different types: {', '.join(same)}")
         if not any(sentence.spans for sentence in parts["valid"]):
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
         if user.units is None:

@@ -32,7 +32,7 @@ def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, d
     history = _history(config)
     batches = _batches(config, plan.targets(folder))
     with _shown(progress, config.training.epochs, config.facts.steps):
-        _train_epochs(plan, folder, history, batches, progress)
+        _run_epochs(plan, folder, history, batches, progress)
     tagger = linear_tagger(plan, read_models(folder.read_arrays(LINEAR), config))
     return tagger, finish_run(plan, folder, tagger)
 
@@ -72,9 +72,7 @@ def _batches(config: RunConfig, windows: Any) -> list[Any]:
     return [(standard, batch) for standard, own in pairs.items() for batch in linear_batches(own, size)]
 
 
-def _train_epochs(
-    plan: RunPlan, folder: RunWriter, history: TrainingHistory, batches: list[Any], progress: Any
-) -> None:
+def _run_epochs(plan: RunPlan, folder: RunWriter, history: TrainingHistory, batches: list[Any], progress: Any) -> None:
     """Trains for all epochs, and writes the best models into the folder, one for each segmentation standard."""
     trainers = _trainers(plan)
     _resume(folder, history, trainers)

@@ -101,9 +101,7 @@ def _steps(config: RunConfig, windows: list[Any]) -> int:
     return len(trainer_of(config.task).batches(config.training, windows))
 
 
-def _check_same_run(
-    folder: RunWriter, run: StoredRun, fingerprints: dict[str, str], names: set[str] | None = None
-) -> None:
+def _check_same_run(folder: RunWriter, run: StoredRun, hashes: dict[str, str], names: set[str] | None = None) -> None:
     """Raises ValueError if the run began with another backend or other data."""
     if run.backend != backend_name():
         raise ValueError(
@@ -111,8 +109,8 @@ def _check_same_run(
             f"{run.backend}. Received: {backend_name()}"
         )
     recorded = (run.data or {}).get("sha256") or {}
-    names = names or {*recorded, *fingerprints} - _OF_STAGES
-    changed = [name for name in sorted(names) if recorded.get(name) != fingerprints.get(name)]
+    names = names or {*recorded, *hashes} - _OF_STAGES
+    changed = [name for name in sorted(names) if recorded.get(name) != hashes.get(name)]
     if changed:
         needed = "the model to extend" if changed == ["extend"] else "the data"
         changed = [name for name in changed if name != "tokens"] or changed  # other sentences have other tokens
