@@ -121,8 +121,7 @@ def altered_copies(
         seed: The random seed, an int >= 0. Defaults to 0.
 
     Returns:
-        For each item a list of different examples: fewer than `copies` if the operations do not yield enough, none for
-        sentences with unknown labels.
+        A list for each item: fewer than `copies` examples if the operations yield no more, none with unknown labels.
 
     Raises:
         ValueError: An item, an operation or a number is not one that the task takes.

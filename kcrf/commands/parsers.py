@@ -122,9 +122,8 @@ def declare(parser: argparse._ActionsContainer, options: str, off: bool | None =
     """Adds the options that a text declares: a name, its value, and after two spaces its help, on one or more lines.
 
     A value N or K is an integer, X a number, {a,b} a choice; `:` and a default may follow it, `!` if it is required,
-    `*` if it may be repeated, `+` if there may be several.
-    An option without a value is a flag, with the value `off` if it is left out. A name without hyphens is an argument,
-    in brackets if it may be left out.
+    `*` if it may be repeated, `+` if there may be several. An option without a value is a flag, with the value `off` if
+    it is left out. A name without hyphens is an argument, one in [] may be left out.
     """
     for name, value, help in _OPTION.findall(options):
         more: dict[str, Any] = {"help": " ".join(help.split())}

@@ -172,8 +172,7 @@ def _read_unlabeled(task: str, sources: Sources) -> list[Any]:
 
 
 def read_part(task: str, sources: Sources, name: str) -> Any:
-    """The sentences of a file without empty ones, or its examples for classification. Several standards have a dict of
-    them, read from the files of each."""
+    """The sentences of a file without empty ones, or its examples for classification; of several standards a dict."""
     files, read = sources[name], task_of(task).read_file
     if isinstance(files, dict):
         return {standard: read(path, sources) for standard, path in files.items()}

@@ -82,8 +82,7 @@ class DenseAccuracy(TokenAccuracy):
 class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
     """`ConditionalRandomField.viterbi_accuracy`.
 
-    On JAX, Keras updates metrics without the weights of the model: the loss stores a copy of the scores here, and the
-    next update decodes with it.
+    On JAX, Keras updates metrics without the weights of the model: the loss copies the scores here for the next update.
     """
 
     default_name = "viterbi_accuracy"
