@@ -70,7 +70,7 @@ def pretrain(
         FileExistsError: `out` is not empty.
         FileNotFoundError: A file of the text or of the BERT does not exist.
         BlockingIOError: Another process writes into `out`.
-        ImportError: Without tokenizers for a new vocabulary, jieba for Chinese words, or TensorFlow for Google's format.
+        ImportError: Without tokenizers for a new vocabulary, jieba for Chinese words or TensorFlow for Google's format.
         TypeError: `texts` is a path.
         ValueError: The text is too short, a line is not UTF-8, or the loss is no longer finite.
     """
