@@ -113,20 +113,20 @@ def advice(row: dict[str, Any]) -> str:
     return f"{fault}, at a fair lr_multiplier{_go_on(row)}"
 
 
-def _go_on(epoch: dict[str, Any]) -> str:
+def _go_on(row: dict[str, Any]) -> str:
     """Whether to train for longer, in words."""
-    improves = epoch.get("improves") or epoch.get("best_score") == 0
-    if epoch.get("illegal_above_legal"):
-        longer = "" if epoch.get("improves") is False and not improves else "train for longer, or "
+    improves = row.get("improves") or row.get("best_score") == 0
+    if row.get("illegal_above_legal"):
+        longer = "" if row.get("improves") is False and not improves else "train for longer, or "
         return f": {longer}forbid illegal transitions (`constraints`)"
-    if epoch.get("improves") is None and not improves:
+    if row.get("improves") is None and not improves:
         return ": train for longer if the scores still improve"
     return ", and the scores still improve: train for longer" if improves else "; the scores no longer improve"
 
 
-def _nothing_learned(epoch: dict[str, Any]) -> str | None:
+def _nothing_learned(row: dict[str, Any]) -> str | None:
     """The advice for a model that is no better than its most frequent tag; None for others."""
-    viterbi, one_tag = epoch.get("viterbi_accuracy"), epoch.get("one_tag_accuracy")
+    viterbi, one_tag = row.get("viterbi_accuracy"), row.get("one_tag_accuracy")
     if viterbi is None or one_tag is None or not viterbi <= one_tag < 1:
         return None
     return (
@@ -135,33 +135,31 @@ def _nothing_learned(epoch: dict[str, Any]) -> str | None:
     )
 
 
-def _loss_by_paths(epoch: dict[str, Any]) -> str | None:
+def _loss_by_paths(row: dict[str, Any]) -> str | None:
     """Says by how much the best paths are worse than the largest emissions. None if they are not worse."""
-    argmax, viterbi = epoch.get("argmax_accuracy"), epoch.get("viterbi_accuracy")
+    argmax, viterbi = row.get("argmax_accuracy"), row.get("viterbi_accuracy")
     if argmax is None or viterbi is None or viterbi >= argmax - WORSE:
         return None
     return f"best paths are correct at {viterbi:.1%} of tokens, largest emissions at {argmax:.1%}"
 
 
-def _slow_down(epoch: dict[str, Any]) -> str:
-    present, rate = epoch["lr_multiplier"], epoch.get("highest_learning_rate")
+def _slow_down(row: dict[str, Any]) -> str:
+    present, rate = row["lr_multiplier"], row.get("highest_learning_rate")
     rates = f" at {rate * present:.2g} (learning rate {rate:.2g} x lr_multiplier {present:g})" if rate else ""
-    lower = f"lower lr_multiplier from {present:g} to about {epoch['suggested_lr_multiplier']:g}"
+    lower = f"lower lr_multiplier from {present:g} to about {row['suggested_lr_multiplier']:g}"
     return f"the CRF learns too fast{rates}, {lower}"
 
 
-def _faults(epoch: dict[str, Any], size: float, gap: float) -> list[str]:
+def _faults(row: dict[str, Any], size: float, gap: float) -> list[str]:
     faults = []
     if size < TOO_SMALL * gap:
         times = f"{gap / size:.0f} times" if size else "infinitely"
         faults.append(f"transitions are {times} smaller than the emission gap")
-    if not epoch.get("illegal"):  # no scheme, or its constraints forbid all of them
-        change = epoch.get("transition_change")
+    if not row.get("illegal"):  # no scheme, or its constraints forbid all of them
+        change = row.get("transition_change")
         if not faults and change is not None and change < BARELY_MOVED * gap and size < gap:
             faults.append(f"transitions moved by only {change:.2g} since training began")
-    elif epoch["illegal_above_legal"] > MOST_ILLEGAL * epoch["illegal"]:
+    elif row["illegal_above_legal"] > MOST_ILLEGAL * row["illegal"]:
         noun = "ones" if faults else "transitions"
-        faults.append(
-            f"{epoch['illegal_above_legal']:g} of {epoch['illegal']:g} illegal {noun} score above a legal one"
-        )
+        faults.append(f"{row['illegal_above_legal']:g} of {row['illegal']:g} illegal {noun} score above a legal one")
     return faults

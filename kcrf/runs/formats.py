@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.corpora import Example, Sentence, read_lines
-from kcrf.corpora.classified import classified_line
+from kcrf.corpora.classified import as_number, classified_line
 from kcrf.files import json_line, parse_json
 from kcrf.tags import TagScheme
 
@@ -37,19 +37,10 @@ def read_log(path: Path) -> list[dict[str, float]]:
     for line, row in enumerate(rows, 2):
         if None in row or None in row.values():
             raise ValueError(f"{path}:{line}: needs a value for each of the columns. Received: {row}")
-        if _number(row.get("epoch", "")) is None:
+        if as_number(row.get("epoch", "")) is None:
             raise ValueError(f"{path}:{line}: needs the number of an epoch. Received: {row}")
-    numbers = [{name: _number(value) for name, value in row.items()} for row in rows]
+    numbers = [{name: as_number(value) for name, value in row.items()} for row in rows]
     return [{name: value for name, value in row.items() if value is not None} for row in numbers]
-
-
-def _number(text: str) -> float | None:
-    """The finite number in a text, or None."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
 
 
 def transitions_text(scheme: TagScheme, epochs: Any) -> str:
