@@ -83,9 +83,8 @@ def _about(options: Any) -> dict[str, Any]:
     model = Path(options.model)
     written = max((path.stat().st_mtime_ns for path in [model, *model.glob("*")] if path.is_file()), default=0)
     about = {name: value for name, value in vars(options).items() if name not in _NO_PART}
-    source = Path(options.file) if options.file else None
-    is_file = source is not None and source.is_file()
-    about["input"] = [source.stat().st_size, source.stat().st_mtime_ns] if source and is_file else None
+    status = os.stat(options.file) if options.file and os.path.isfile(options.file) else None
+    about["input"] = status and [status.st_size, status.st_mtime_ns]
     return {"command": options.command, **about, "model written": written}
 
 

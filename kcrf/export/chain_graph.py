@@ -14,6 +14,7 @@ from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, roles_of
 from kcrf.tags import TagScheme
 
 Scores = Mapping[str, np.ndarray | None]  # "transitions", "start" and "end" of a `kcrf.crf.Chain`
+Filled = dict[str, np.ndarray]  # the same, with zeros instead of None
 Step = Callable[["Graph", list[str], list[str]], tuple[list[str], list[str]]]  # states and rows to states and results
 
 
@@ -106,7 +107,7 @@ def append_chain(
         graph.rename(result, name)
 
 
-def _filled(scores: Scores, size: int) -> dict[str, np.ndarray]:
+def _filled(scores: Scores, size: int) -> Filled:
     """The scores of a chain, with zeros instead of None."""
     return {name: np.zeros(size) if x is None else np.maximum(x, FORBIDDEN) for name, x in scores.items()}
 
@@ -132,7 +133,7 @@ class _Chain:
         self.no_tags = add("ArgMax", self.no_rows, axis=1, keepdims=0)  # (batch,)
 
 
-def _best_path(graph: Graph, chain: _Chain, scores: dict[str, np.ndarray]) -> str:
+def _best_path(graph: Graph, chain: _Chain, scores: Filled) -> str:
     """The tags of the best path, `(time, batch)` int64, undefined where masked; see `kcrf.crf.best_paths.best_path`."""
 
     def forward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
@@ -157,9 +158,7 @@ def _best_path(graph: Graph, chain: _Chain, scores: dict[str, np.ndarray]) -> st
     return graph.scan(backward, [tag], [history, chain.continues], 1, reverse=True)[1]
 
 
-def _posterior(
-    graph: Graph, chain: _Chain, scores: dict[str, np.ndarray], tags: str, temperature: float
-) -> tuple[str, str, str]:
+def _posterior(graph: Graph, chain: _Chain, scores: Filled, tags: str, temperature: float) -> tuple[str, str, str]:
     """The log sums over the paths after each tag, the marginals, and P(best tag | best tag before): time first."""
 
     def backward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
@@ -194,12 +193,7 @@ def _posterior(
 
 
 def _append_confidences(
-    graph: Graph,
-    chain: _Chain,
-    scores: dict[str, np.ndarray],
-    scheme: TagScheme,
-    tags: str,
-    posterior: tuple[str, str, str],
+    graph: Graph, chain: _Chain, scores: Filled, scheme: TagScheme, tags: str, posterior: tuple[str, str, str]
 ) -> str:
     """Factors `(time, batch)` whose product over a span of the best path is the probability of the span."""
     add, constant, (onward, marginals, conditionals) = graph.add, graph.constant, posterior
@@ -211,9 +205,7 @@ def _append_confidences(
     return add("Where", chain.real, factors, constant(1.0))
 
 
-def _ends(
-    graph: Graph, chain: _Chain, scores: dict[str, np.ndarray], longer: np.ndarray, tags: str, onward: str
-) -> str:
+def _ends(graph: Graph, chain: _Chain, scores: Filled, longer: np.ndarray, tags: str, onward: str) -> str:
     """The probability, `(time, batch)`, that a span does not continue after its last tag; 1 elsewhere."""
 
     def backward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:

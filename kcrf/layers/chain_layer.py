@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrf.backend import (
-    TensorLike,
-    backend_name,
-    constant_beside,
-    is_traced,
-    keras,
-    layer_behind,
-    ops,
-    own_trainable_variables,
-    saves_as_hdf5,
-    weakref_to,
-)
+from kcrf import backend
+from kcrf.backend import TensorLike, backend_name, constant_beside, keras, layer_behind, ops, own_trainable_variables
 from kcrf.crf import Chain
 from kcrf.layers.learning_rates import LayerWithMultiplier
 
@@ -72,7 +62,7 @@ class ChainLayer(LayerWithMultiplier):
         emissions = ops.cast(inputs, "float32")
         if mask is not None:
             emissions = ops.where(ops.cast(mask, "bool")[:, :, None], emissions, constant_beside(emissions, MASKED))
-        self._output, self._is_traced = weakref_to(emissions), self._has_traced_weights()
+        self._output, self._is_traced = backend.weakref_to(emissions), self._has_traced_weights()
         return emissions
 
     def returned(self, y_pred: TensorLike) -> bool:
@@ -80,7 +70,7 @@ class ChainLayer(LayerWithMultiplier):
         return self._output is not None and self._output() is y_pred
 
     def _has_traced_weights(self) -> bool:
-        return any(is_traced(variable) for variable in own_trainable_variables(self))
+        return any(backend.is_traced(variable) for variable in own_trainable_variables(self))
 
     def check_weights(self, y_pred: TensorLike) -> None:
         """Refuses outputs that were computed in a scope with other weights than the layer has now, as JAX allows."""
@@ -118,7 +108,7 @@ class ChainLayer(LayerWithMultiplier):
         return Chain(y_pred, real_positions(y_pred), transitions, start, end)
 
     def get_config(self) -> dict[str, Any]:
-        if saves_as_hdf5() and self.mask_is_computed:
+        if backend.saves_as_hdf5() and self.mask_is_computed:
             raise ValueError(
                 f"A model with `{self.name}` and a mask needs the file format .keras: Keras cannot load the operation "
                 "that computes the mask from HDF5. Use `model.save('model.keras')`, or `model.save_weights("

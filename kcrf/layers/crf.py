@@ -4,20 +4,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from kcrf import crf
-from kcrf.backend import (
-    Tensor,
-    TensorLike,
-    backend_name,
-    check_if,
-    constant_beside,
-    exports_onnx,
-    is_tracing,
-    keras,
-    mask_ignores_inputs,
-    on_host,
-    ops,
-)
+from kcrf import backend, crf
+from kcrf.backend import Tensor, TensorLike, backend_name, check_if, constant_beside, keras, ops
 from kcrf.backend.hints import KeyedLayerOptions, LayerOptions
 from kcrf.chains import Posterior, span_probabilities
 from kcrf.crf.functions import log_sums_onward
@@ -109,11 +97,11 @@ class ConditionalRandomField(ChainLayer):
 
     def check_labels(self, y_true: TensorLike, y_pred: TensorLike) -> None:
         """Warns if the labels `(batch, time)` of the first batch with unknown ends look padded, without a mask."""
-        is_first = backend_name() != "torch" or not (self._labels_are_checked or is_tracing())
+        is_first = backend_name() != "torch" or not (self._labels_are_checked or backend.is_tracing())
         if is_first and has_rank(y_true) and len(y_true.shape) == 2:
             self._labels_are_checked |= backend_name() == "torch"  # elsewhere a compiled step asks for each batch
             unknown = ops.any(y_true[:, :1] < 0) | ops.any(y_true[:, -1:] < 0)
-            check_if(unknown & ops.all(real_positions(y_pred)), lambda: on_host(self._look_at_labels, y_true))
+            check_if(unknown & ops.all(real_positions(y_pred)), lambda: backend.on_host(self._look_at_labels, y_true))
 
     def _look_at_labels(self, labels: np.ndarray) -> None:
         if backend_name() == "torch" or not self._labels_are_checked:
@@ -121,7 +109,7 @@ class ConditionalRandomField(ChainLayer):
             checks.warn_of_padding(self, [], labels)
 
     def compute_output_spec(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
-        if not self.is_loaded and mask_ignores_inputs(mask):
+        if not self.is_loaded and backend.mask_ignores_inputs(mask):
             checks.warn_once(self, "mask")
         return super().compute_output_spec(inputs, mask=mask, training=training)
 
@@ -304,7 +292,7 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any) -> Any:
-        if exports_onnx():
+        if backend.exports_onnx():
             raise ValueError(
                 "Decoding on PyTorch cannot be exported: PyTorch writes the loop over time for the length of one "
                 "example. Export on the TensorFlow backend, or a run folder by `kcrf export`; or export the model "

@@ -68,9 +68,7 @@ class Embedding(DirectCalls, keras.layers.Embedding):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         if len(inputs.shape) != 2:  # hidden states of a reverse call
             return mask
-        if not self.mask_zero:
-            return None
-        return padding_mask(inputs, self.padding_id)
+        return padding_mask(inputs, self.padding_id) if self.mask_zero else None
 
     def compute_output_shape(self, input_shape: Any, reverse: bool = False) -> Any:
         return (*input_shape[:-1], self.input_dim) if reverse else (*input_shape, self.output_dim)

@@ -64,10 +64,8 @@ class Vocabulary:
     def encode(self, text: str) -> tuple[list[int], list[int]]:
         """The numbers of the characters and of the bigrams of a text: two lists of the length of the text."""
         folded = [fold(c) for c in text]
-        return (
-            [self._characters.get(c, UNKNOWN) for c in folded],
-            [self._bigrams.get(b, UNKNOWN) for b in _pairs(folded)],
-        )
+        characters = [self._characters.get(c, UNKNOWN) for c in folded]
+        return characters, [self._bigrams.get(b, UNKNOWN) for b in _pairs(folded)]
 
 
 def joined(lists: Iterable[list[str]], others: Iterable[list[str]]) -> list[list[str]]:

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from kcrf.networks import array_networks, linear_networks
 from kcrf.networks.network import ClassificationNetwork, TaggingNetwork
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import ExportedFile, LinearFile, is_exported, open_exported
@@ -70,12 +71,8 @@ def check_standard(path: str | PathLike[str], standards: Sequence[str], standard
 
 def _read_network(run: Run, setup: Setup, standard: str | None) -> TaggingNetwork | ClassificationNetwork:
     if isinstance(run, ExportedFile):
-        from kcrf.networks import array_networks
-
         return array_networks.read_network(run, setup)
     if isinstance(run, LinearFile) or is_linear(run):
-        from kcrf.networks import linear_networks
-
         return linear_networks.read_network(run, setup, standard)
     from kcrf.networks import keras_networks
 

@@ -106,10 +106,8 @@ class TextSplitter:
 
     def _constraints(self, part: str, words: Sequence[tuple[Any, ...]], offset: int) -> SpanConstraints:
         """The `SpanConstraints` of a part, with the words that the user provides for the text."""
-        inside = [
-            (start - offset, end - offset, *label)
-            for start, end, *label in overlapping(words, offset, offset + len(part))
-        ]
+        given = overlapping(words, offset, offset + len(part))
+        inside = [(start - offset, end - offset, *label) for start, end, *label in given]
         forced = []
         for start, end in matches(part, self._forced_words, self._lengths):
             label = self._forced_words[part[start:end]]

@@ -120,11 +120,7 @@ def opened(sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences with what is not known as `unknown`: as they say, or if none says it, all outside of entities."""
     if any(sentence.unknown for sentence in sentences):
         return list(sentences)
-    whole = [[(0, len(sentence.text))] if sentence.text else [] for sentence in sentences]
-    return [
-        replace(sentence, unknown=outside_spans(sentence.spans, part))
-        for sentence, part in zip(sentences, whole, strict=True)
-    ]
+    return [replace(s, unknown=outside_spans(s.spans, [(0, len(s.text))])) for s in sentences]
 
 
 def _known_outside(sentence: Sentence) -> list[Any]:
