@@ -16,7 +16,7 @@ if backend_name() == "torch":
     import torch
 elif backend_name() == "jax":
     import jax
-else:
+elif backend_name() == "tensorflow":
     import tensorflow as tf
     from tensorflow.python.ops import control_flow_util
 

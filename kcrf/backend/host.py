@@ -54,7 +54,7 @@ if backend_name() == "torch":
     import torch
 elif backend_name() == "jax":
     import jax
-else:
+elif backend_name() == "tensorflow":
     import tensorflow as tf
 
 

@@ -19,7 +19,7 @@ if backend_name() == "torch":
     from torch.nn.attention import SDPBackend, sdpa_kernel
 elif backend_name() == "jax":
     import jax
-else:
+elif backend_name() == "tensorflow":
     import tensorflow as tf
 
 
