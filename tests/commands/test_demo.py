@@ -26,6 +26,7 @@ def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypat
     printed = capsys.readouterr().out
     for words in ("softmax", "CRF x100", "OOV recall", "of 8", "from \\ to", "Heat map:"):
         assert words in printed
+    assert re.search(r"test sentences:\n  CRF x100 - softmax: [+-]0\.\d{3} \(.*\), (more than )?noise\n", printed)
     assert "今天天气真好。" in printed.replace(" ", "")
     assert "阿塔卡马沙漠的天文台" in re.sub(r"[\[\] ]", "", printed)  # the first sentence of the test set
     assert re.search(r"\d+ of \d+ words are right\.", printed)
