@@ -40,7 +40,7 @@ class WordsWithClasses(Task):
 
     def as_sentence(self, source: str, item: Any) -> Sentence:
         if not isinstance(item, Sentence):
-            return _sentence(checked_pairs(source, item, "word, class"))
+            return _without_spaces(_sentence(checked_pairs(source, item, "word, class")))
         tokens = item.tokens or sorted([span[:2] for span in item.spans] + item.unknown)
         ends = [0, *(end for _, end in tokens)]
         gaps = [item.text[a:b] for a, b in zip(ends, [*(start for start, _ in tokens), len(item.text)], strict=True)]

@@ -284,6 +284,13 @@ def test_rows_of_a_sentence_that_are_apart_are_refused():
             items_of(task, "train", frame)
 
 
+def test_words_with_classes_have_no_white_space_inside():
+    """A segmenter splits texts at white space, so words with some would be found in validation alone."""
+    items = [[("New York", "N"), ("\u3000", "X"), ("好", "A")]]
+    (sentence,) = task_of("cws-pos").check("train", items)
+    assert (sentence.text, sentence.spans) == ("NewYork好", [(0, 7, "N"), (7, 8, "A")])
+
+
 def facts_of(spans, text, units=None):
     sentences = [Sentence(text, spans), Sentence(f"{text} and {text}", spans)]
     return task_of("ner").facts(Settings(task="ner", units=units), {"train": sentences, "valid": sentences})
