@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import zip_longest
 from math import inf, prod
+from numbers import Real
 from typing import Any
 
 from kcrf.backend import keras, ops, path_of
@@ -79,9 +80,10 @@ def as_patterns(patterns: Any) -> tuple[str, ...]:
 
 
 def check_numbers(numbers: Mapping[str, Any], below: float = inf) -> None:
-    """Refuses numbers that are negative, NaN, or not below a limit."""
+    """Refuses what is no number, is negative, or is not below a limit."""
     for name, value in numbers.items():
-        if not 0 <= value < below:
+        number: Any = value if isinstance(value, Real) else -1
+        if not 0 <= number < below:
             raise ValueError(f"`{name}` must be at least 0 and below {below:g}. Received: {name}={value}")
 
 

@@ -39,7 +39,7 @@ class EntityRecognizer(SpanTagger):
     _verb = "recognize"
 
     def __init__(self, run_dir: RunPath, min_probability: float | None = None, coverage: float | None = None) -> None:
-        if min_probability is not None and not 0 < min_probability < 1:
+        if isinstance(min_probability, str) or min_probability is not None and not 0 < min_probability < 1:
             raise ValueError(f"`min_probability` must be above 0 and below 1. Received: {min_probability!r}")
         self._load(run_dir)
         if min_probability is not None:

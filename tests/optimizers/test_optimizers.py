@@ -270,6 +270,7 @@ def test_a_variable_without_gradient_stays_and_the_others_keep_their_settings():
         (lambda: AdamWeightDecay(weight_decay_rate=float("nan")), "`weight_decay_rate` must be .*=nan"),
         (lambda: Adam(weight_decay=0.1), r"`AdamWeightDecay\(weight_decay_rate=...\)`.* Received: weight_decay=0.1"),
         (lambda: Adam(momentum=0.9), r"Argument\(s\) not recognized: {'momentum': 0.9}"),
+        (lambda: AdamWeightDecay(weight_decay_rate=None), r"`weight_decay_rate` must be at least 0 .*=None"),
         (lambda: AdamWeightDecay(weight_decay_rate=-1), r"`weight_decay_rate` must be at least 0 .*=-1"),
         (lambda: AdamWeightDecay(prior_weight_decay_rate=-1), r"`prior_weight_decay_rate` must be .*=-1"),
         (lambda: AdamWeightDecay(prior_variables=3), r"`prior_variables` needs patterns, or a model .* Received: .*=3"),
