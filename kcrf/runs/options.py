@@ -10,6 +10,8 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
+import numpy as np
+
 from kcrf.tasks import TASKS, SettingError, Task
 
 
@@ -173,9 +175,11 @@ def types_of(setting: "Field[Any]") -> tuple[type, ...]:
 
 
 def plain(value: Any) -> Any:
-    """Converts a value to what JSON can restore: paths to strings, lists to tuples."""
+    """Converts a value to what JSON can restore: paths to strings, lists to tuples, numbers of NumPy to Python's."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, np.generic):
+        return value.item()
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -163,5 +163,6 @@ def test_numbers_of_numpy_paths_and_lists_are_taken():
     settings = Settings(epochs=np.int64(3), learning_rate=np.float32(0.5), types=["A"], task="ner", bert=Path("x"))
     values = settings.values()
     assert [values[name] for name in ("epochs", "learning_rate", "types", "bert")] == [3, 0.5, ("A",), "x"]
+    assert (type(values["epochs"]), type(values["learning_rate"])) == (int, float)  # which JSON can write
     with pytest.raises(FrozenInstanceError):
         settings.epochs = 4
