@@ -1,7 +1,6 @@
 """The forms in which users have labeled data in memory: tuples, dicts of Hugging Face, and DataFrames."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from operator import index
 from os import PathLike
 from typing import Any
@@ -61,7 +60,9 @@ def _rows(task: str, part: Any) -> list[Any]:
     """The rows of a table as dicts, with the names of numbered classes; other items as they are."""
     if hasattr(part, "columns") and hasattr(part, "to_dict"):  # of pandas
         rows = part.to_dict("records")
-        return _joined_tokens(task, rows) if rows and isinstance(_first(rows[0], _TOKENS), str) else rows
+        first = _first(rows[0], _TOKENS) if rows else None
+        are_tokens = isinstance(first, str) or first is not None and not hasattr(first, "__len__")  # an empty cell, too
+        return _joined_tokens(task, rows) if are_tokens else rows
     features = getattr(part, "features", None) or {}  # of Hugging Face: a `ClassLabel`, or a list of them
     kinds = {key: getattr(feature, "feature", None) or feature for key, feature in features.items()}
     names = {key: getattr(kind, "names", None) for key, kind in kinds.items()}
@@ -104,20 +105,26 @@ def _with_names(row: Mapping[str, Any], names: Mapping[str, list[str] | None]) -
 
 def _joined_tokens(task: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each sentence, of rows for each token. An empty cell continues the sentence above it."""
-    sentence, key = None, next((name for name in _SENTENCE if name in rows[0]), None)
-    if key is None:
-        raise ValueError(f"a table of tokens needs a column {' or '.join(_SENTENCE)}. Received: {', '.join(rows[0])}")
-    numbered = []
+    names = (_SENTENCE, _TOKENS, _TAGS.get(task, _TAGS_OF_WORDS))
+    key, token, tag = (next((name for name in usual if name in rows[0]), "") for usual in names)
+    cells = [[str(row.get(column, "")).split() for column in (token, tag)] for row in rows]
+    if any(len(tags) > 1 for _, tags in cells) and all(len(words) == len(tags) for words, tags in cells):
+        if all(column[0].startswith("[") for column in cells[0] if column):
+            received = f"the string {rows[0][token]!r:.60}; use ast.literal_eval"
+            raise ValueError(f"a table of sentences needs lists of tokens and tags. Received: {received}")
+        return [{"tokens": words, "tags": tags} for words, tags in cells]  # a sentence in each row
+    if not key or not tag and task != "cws":
+        needed = " or ".join(names[2 if key else 0])
+        raise ValueError(f"a table of tokens needs a column {needed}. Received: {', '.join(rows[0])}")
+    groups: list[tuple[Any, list[dict[str, Any]]]] = []
     for row in rows:
-        sentence = row[key] if row[key] == row[key] and row[key] is not None else sentence  # NaN differs from itself
-        numbered.append((sentence, row))
-    groups = [[row for _, row in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
-    if len({name for name, _ in numbered}) < len(groups):
+        is_empty = str(row[key]) in ("None", "nan", "<NA>")
+        if not groups or not is_empty and row[key] != groups[-1][0]:
+            groups.append((row[key], []))
+        groups[-1][1].append(row)
+    if len(dict(groups)) < len(groups):
         raise ValueError(f"the rows of each sentence must follow each other. Received: {key} in another order")
-    return [
-        {"tokens": [_first(r, _TOKENS) for r in g], "tags": [_first(r, _TAGS.get(task, _TAGS_OF_WORDS)) for r in g]}
-        for g in groups
-    ]
+    return [{"tokens": [row[token] for row in group], "tags": [row.get(tag) for row in group]} for _, group in groups]
 
 
 def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
@@ -181,9 +188,10 @@ def _text_with_spans(source: str, text: str, spans: Sequence[Any]) -> Sentence:
 def _check_tags(source: str, tokens: Sequence[Any], tags: Sequence[Any]) -> None:
     if len(tokens) != len(tags):
         raise ValueError(f"{source}: needs a tag for each token. Received: {len(tokens)} tokens and {len(tags)} tags")
-    if any(isinstance(tag, int) for tag in tags):
+    number = next((tag for tag in tags if hasattr(tag, "__index__")), None)
+    if number is not None:
         needed = "the names of tags, as in names = dataset.features['ner_tags'].feature.names"
-        raise ValueError(f"{source}: needs {needed}. Received: numbers, such as {tags[0]!r}")
+        raise ValueError(f"{source}: needs {needed}. Received: numbers, such as {number}")
 
 
 def _with_entities(name: str, items: Sequence[Any]) -> list[Any]:

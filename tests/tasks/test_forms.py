@@ -276,12 +276,49 @@ def test_missing_cells_and_offsets_are_no_words(part, message):
         items_of("ner", "train", part)
 
 
+def test_empty_cells_of_any_kind_continue_a_sentence():
+    pandas = pytest.importorskip("pandas")
+    for cells in ([7, None, 8, None], pandas.array([7, None, 8, None], "Int64"), pandas.array(["a", None, "b", None])):
+        sentences = items_of("ner", "train", pandas.DataFrame({"sentence_id": cells, "word": WORDS, "tag": TAGS}))
+        assert [sentence.text for sentence in sentences] == ["Kim Lee", "saw Rome"]
+
+
 def test_rows_of_a_sentence_that_are_apart_are_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"sentence_id": [0, 1, 0, 1], "words": WORDS, "labels": TAGS})
     for task in ("ner", "pos"):
         with pytest.raises(ValueError, match="the rows of each sentence must follow each other. Received: sentence_id"):
             items_of(task, "train", frame)
+
+
+def test_tables_with_a_sentence_in_each_row_are_split_at_spaces():
+    pandas = pytest.importorskip("pandas")
+    tokens, tags = ["Kim saw New York", "Ada"], ["B-PER O B-LOC I-LOC", "B-PER"]
+    frame = pandas.DataFrame({"sentence_id": [7, 8], "tokens": tokens, "tags": tags})
+    (first, second) = items_of("ner", "train", frame)
+    assert first.spans == [(0, 3, "PER"), (8, 16, "LOC")] and second.spans == [(0, 3, "PER")]
+    split = [list(zip(words.split(), kinds.split(), strict=True)) for words, kinds in zip(tokens, tags, strict=True)]
+    assert items_of("pos", "train", frame) == items_of("cws-pos", "train", frame[["tokens", "tags"]]) == split
+    one_each = frame.assign(tokens=["New York", "Ada"], tags=["B-PLACE", "B-PER"])  # a row for each token
+    assert items_of("ner", "train", one_each)[0].spans == [(0, 8, "PLACE")]
+    frame = frame.map(lambda cell: str(cell.split()) if isinstance(cell, str) else cell)
+    with pytest.raises(ValueError, match="needs lists of tokens and tags. Received: the string .*use ast.literal_eval"):
+        items_of("pos", "train", frame)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"token": [float("nan"), "saw"], "tag": ["B-PER", "O"]}, "item 1: needs strings that are not empty.*: nan"),
+        ({"token": ["Kim", "saw"], "kind": ["B-PER", "O"]}, "a column ner_tags or .*: sentence_id, token, kind$"),
+        ({"tokens": [["Kim"], ["Ada"]], "tags": [[np.int64(1)], [np.int64(0)]]}, "the names of tags.* such as 1$"),
+        ({"tokens": [["Kim", "saw"], ["Ada"]], "tags": [["O", -100], ["O"]]}, "the names of tags.* such as -100$"),
+    ],
+)
+def test_tables_that_lack_something_say_what(columns, message):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=message):
+        items_of("ner", "train", pandas.DataFrame({"sentence_id": [0, 0], **columns}))
 
 
 def test_words_with_classes_have_no_white_space_inside():
