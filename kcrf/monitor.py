@@ -36,7 +36,7 @@ class CRFMonitor(keras.callbacks.Callback):
     learning rate is too high, the best paths have fewer correct tags than the largest emissions. If `data` contains
     tags, the monitor compares these accuracies.
 
-    The monitor warns (`UserWarning`) if `data` seem padded without a mask, and if the emissions are probabilities.
+    The monitor warns (`UserWarning`) if `data` look padded and the layer has no mask, or emissions are probabilities.
 
     Args:
         layer: A built or unbuilt `kcrf.layers.ConditionalRandomField`, or any layer with a matrix `trans`, a number

@@ -31,7 +31,7 @@ class ConditionalRandomField(ChainLayer):
             `suggest_lr_multiplier(learning_rate, steps)` gives a good value. Defaults to 1.
         use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
         constraints: A `kcrf.tags.TagScheme`. Starts, transitions and ends that it forbids have probability 0 in the
-            loss and in decoding, and labels that break it stop `fit`. Defaults to None: nothing is forbidden.
+            loss and in decoding, and labels that break it are errors in `fit`. Defaults to None: nothing is forbidden.
         transition_initializer: Initializer of the transition scores, before they are divided by `lr_multiplier`.
             Defaults to "glorot_uniform", as in bert4keras.
 
