@@ -78,10 +78,7 @@ class Part:
     def as_counted(self, spans: list[Span]) -> list[Span]:
         """Counts spans as the user does: in characters of the whole text, or in tokens, all that a span touches."""
         if self.offset:
-            return [
-                Span(span.start + self.offset, span.end + self.offset, span.text, span.label, span.probability)
-                for span in spans
-            ]
+            return [Span(s.start + self.offset, s.end + self.offset, s.text, s.label, s.probability) for s in spans]
         if not self.is_tokens:
             return spans
         starts, ends = np.array(self.tokens, int).reshape(-1, 2).T  # (tokens,) each

@@ -41,10 +41,7 @@ class TokenTagger(SpanTagger):
     def _completed(self, part: Part, spans: list[Span]) -> list[Span]:
         """The span of each token."""
         by_place = {(span.start, span.end): span for span in spans}
-        return [
-            by_place.get((start, end)) or Span(start, end, part.text[start:end], _NO_LABEL, 0.0)
-            for start, end in part.tokens
-        ]
+        return [by_place.get((a, b)) or Span(a, b, part.text[a:b], _NO_LABEL, 0.0) for a, b in part.tokens]
 
     def _parts_of_text(self, text: Any, spans: Iterable[Any]) -> list[Part]:
         if isinstance(text, str):
