@@ -39,12 +39,8 @@ def run(options: Namespace) -> None:
         raise ValueError(f"--goal must be above 0 and below 1. Received: {options.goal}")
     if options.out is not None:
         check_out(options.out, options.train, options.overwrite)
-    given = given_settings(options, FIELDS)
-    if "bert" not in given and given.get("task") != "classify":
-        given.setdefault("encoder", "linear")
-    if given.get("encoder") == "linear":
-        given.setdefault("augment", 0)
-    settings, sources = Settings(**given), {"train": options.train, **reading_arguments(options)}
+    settings = curve_settings(given_settings(options, FIELDS))
+    sources = {"train": options.train, **reading_arguments(options)}
     items = read_part(settings.task, sources, "train")
     with quiet_import():
         from rich.console import Console
@@ -57,6 +53,13 @@ def run(options: Namespace) -> None:
     print(in_words(curve, options.goal))
     if options.out is not None:  # after the scores: drawing may lack a package
         _draw(options.out, curve)
+
+
+def curve_settings(given: dict[str, Any]) -> Settings:
+    """The settings of the models of a curve: without others, they are linear, which learn no augmented copies."""
+    if "bert" not in given and given.get("task") != "classify":
+        given = {"encoder": "linear"} | given
+    return Settings(**({"augment": 0} | given if given.get("encoder") == "linear" else given))
 
 
 def in_words(curve: Any, goal: float | None) -> str:

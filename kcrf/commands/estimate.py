@@ -10,6 +10,8 @@ from kcrf.commands.streams import Progress
 from kcrf.commands.suggest import function_of_line
 from kcrf.files import json_line
 from kcrf.progress_bars import print_note
+from kcrf.reports.tables import score_table
+from kcrf.tasks import TASKS, task_of
 
 EPILOG = """The input has one text per line, for a run of pos one sentence of tokens separated by spaces. Scores are
 expected from the model's own probabilities. The interval contains the real score in 95 of 100 cases if the
@@ -27,9 +29,6 @@ def add_options(parser: CommandParser) -> None:
 
 def run(options: Namespace) -> None:
     from rich.console import Console
-
-    from kcrf.reports import score_table
-    from kcrf.tasks import TASKS, task_of
 
     with checked_input(options, tuple(TASKS)) as lines:
         text_of, of_tokens = function_of_line(options), task_of(options.model_task).needs_tokens

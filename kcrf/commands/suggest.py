@@ -173,14 +173,13 @@ def labeled_items(options: Namespace) -> list[Any]:
 
 
 def _count_until(options: Namespace, labeled: list[Any]) -> int:
-    """How many more sentences a score needs, by the learning curve of linear models, or of networks for labels."""
-    from kcrf.commands.curve import in_words
-    from kcrf.training import Settings, learning_curve
+    """How many more sentences a score needs, by the learning curve of the models of `kcrf curve`."""
+    from kcrf.commands.curve import curve_settings, in_words
+    from kcrf.training import learning_curve
 
     if not 0 < options.until < 1 or not labeled:
         raise ValueError(f"--until needs --train FILE and a score above 0 and below 1. Received: {options.until}")
-    linear: Any = {} if task_of(options.model_task).output == "label" else {"encoder": "linear", "augment": 0}
-    curve = learning_curve(Settings(task=options.model_task, **linear), labeled)
+    curve = learning_curve(curve_settings({"task": options.model_task}), labeled)
     print_note(in_words(curve, options.until))
     if (needed := curve.size(options.until)) is None:
         raise ValueError(f"--until must be within reach of sentences like these. Received: {options.until}")

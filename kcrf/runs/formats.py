@@ -104,8 +104,8 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
 
     For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
     the segmentation `standard` (or None), and maybe the `expected` number of spans. If the model of the run has learned
-    the sentences, others have predicted them, and computed the numbers of `unseen` features and of all; for entities
-    also the probabilities `likely` of the gold entities. For a classifier, a dict has `text`,
+    the sentences, one for each `fold` has predicted them, and computed the numbers of `unseen` features and of all; for
+    entities also the probabilities `likely` of the gold entities. For a classifier, a dict has `text`,
     `text_b` (or None), the labels `gold` and `found`, lists if a text can have several, and `probabilities` by label.
     For regression, `gold` and `found` are numbers, and `probabilities` is empty.
     """
@@ -154,13 +154,13 @@ def _read_prediction(path: Path, line: int, text: str) -> dict[str, Any]:
 
 def _facts(path: Path, line: int, row: dict[str, Any], gold: int) -> dict[str, Any]:
     """The numbers of a sentence that were computed by a model which had not learned it."""
-    facts = {name: row[name] for name in ("expected", "unseen", "likely") if name in row}
-    shapes = {"expected": (), "unseen": (2,), "likely": (gold,)}
+    facts = {name: row[name] for name in ("expected", "unseen", "likely", "fold") if name in row}
+    shapes = {"expected": (), "unseen": (2,), "likely": (gold,), "fold": ()}
     try:
         arrays = {name: np.asarray(value, float).reshape(shapes[name]) for name, value in facts.items()}
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{path}:{line}: needs a number for expected, two for unseen, and {gold} for likely. Received: {error}"
+            f"{path}:{line}: needs a number for expected and fold, two for unseen, {gold} for likely. Received: {error}"
         ) from None
     return {name: numbers.tolist() for name, numbers in arrays.items()}
 

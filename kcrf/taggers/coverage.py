@@ -6,12 +6,14 @@ from copy import copy
 from typing import Any
 
 from kcrf.corpora import Sentence
+from kcrf.progress_bars import print_note
 from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_predictions
 from kcrf.runs.names import PREDICTIONS
 from kcrf.taggers.decoder import parts_of_sentences
 
 LOWEST = 0.0001  # probability of a candidate
+_MARGIN = 0.02  # above a promise, from which on a note says why so many candidates are returned
 
 
 def conformal_threshold(probabilities: Sequence[Sequence[float]], coverage: float) -> float:
@@ -48,7 +50,15 @@ def threshold_of_run(decoder: Any, run: Any, coverage: float) -> float:
     rows = read_predictions(path)
     likely = [row["likely"] for row in rows if "likely" in row]  # by models that have not learned these sentences
     likely = likely or probabilities_of_gold(decoder, [Sentence(row["text"], row["gold"]) for row in rows])
-    return conformal_threshold(likely, coverage)
+    threshold = conformal_threshold(likely, coverage)
+    found = sum(p >= threshold for of_sentence in likely for p in of_sentence) / sum(map(len, likely))
+    if found > coverage + _MARGIN:
+        most = max(map(len, likely))
+        print_note(
+            f"about {found:.1%} of the real entities will be found instead of {coverage:.1%}, with more candidates: "
+            f"one of only {len(likely):,} held-out sentences has {most} of them, and the next one may miss as many"
+        )
+    return threshold
 
 
 def probabilities_of_gold(decoder: Any, sentences: Sequence[Sentence]) -> list[list[float]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kcrf.taggers.constraints import SpanConstraints, check_spans
 from kcrf.taggers.coverage import threshold_of_run
+from kcrf.taggers.estimates import HeldOut
 from kcrf.taggers.open_model import RunPath
 from kcrf.taggers.spans import Part, Span, part_of
 from kcrf.taggers.tagger import SpanTagger
@@ -63,6 +64,12 @@ class EntityRecognizer(SpanTagger):
         return self.predict([text], spans=[spans])[0]
 
     recognize_batch = SpanTagger.predict  # by the name of the task
+
+    def _held_out(self, unseen_in: Any) -> HeldOut:
+        held_out = super()._held_out(unseen_in)
+        if not self.decoder.overlaps and self.decoder.min_probability == self.config.model.min_probability:
+            return held_out
+        return held_out._replace(mean=None, reason="held-out texts have predictions of another minimum probability")
 
     def _parts_of_text(self, text: Any, spans: Iterable[Any]) -> list[Part]:
         part = part_of(text)

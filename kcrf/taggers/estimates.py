@@ -55,13 +55,15 @@ class Estimate:
 class HeldOut(NamedTuple):
     """What the predictions for the held-out texts of a run say about its probabilities. By default, there are none."""
 
-    mean: float | None = None  # probability of a prediction
+    mean: float | None = None  # probability of a prediction; None if it is not known, for a reason
     error: float = 0.0  # the standard error of this mean
     deviation: float = 0.0  # of the mean difference between a probability and the truth, at least by chance
-    ratio: float = 1.0  # of the real and the expected number of words or entities
-    ratio_deviation: float = 0.0
     unseen: Any = (0, 0)  # the `unseen_counts`
     spread: float = 1.0  # variance of the number of right predictions in a text, by that of independent predictions
+    ratio: float = 1.0  # of the real and the expected number of words or entities
+    ratio_deviation: float = 0.0
+    real_spread: float | None = None  # variance of the real number in a text, by its mean
+    reason: str = "the model has no predictions for held-out texts"
 
 
 def held_out_of(rows: Sequence[Mapping[str, Any]], unseen_in: Callable[[list[str]], np.ndarray]) -> HeldOut:
@@ -70,17 +72,31 @@ def held_out_of(rows: Sequence[Mapping[str, Any]], unseen_in: Callable[[list[str
         return HeldOut()
     of_texts = [np.reshape(probabilities_of([row]), (-1, 2)) for row in rows]
     (probabilities, right), count = np.concatenate(of_texts).T, max(1, sum(map(len, of_texts)))
+    more = np.array([(pairs @ [-1, 1]).sum() for pairs in of_texts])  # right ones of each text than expected
+    spread = max(1.0, (more @ more + 1) / (probabilities @ (1 - probabilities) + 1))
     rate = (right.sum() + 1) / (count + 2)
-    deviation = math.hypot(math.sqrt(rate * (1 - rate) / count), np.sum(probabilities - right) / count)
-    squares, variance = sum((pairs @ [1, -1]).sum() ** 2 for pairs in of_texts), probabilities @ (1 - probabilities)
-    spread = max(1.0, (squares + 1) / (variance + 1))
-    numbers = np.array([(row["expected"], len(row["gold"])) for row in rows if "expected" in row]).reshape(-1, 2)
-    expected, real = (numbers.sum(axis=0) + 1).tolist()
-    ratio_deviation = float(np.linalg.norm(numbers @ [-real / expected, 1])) / expected
+    deviation = math.hypot(math.sqrt(spread * rate * (1 - rate) / count), more.sum() / count)
     unseen = [row["unseen"] for row in rows if "unseen" in row]
     unseen = unseen or [unseen_in(["\t".join(filter(None, (row["text"], row.get("text_b")))) for row in rows])]
     mean, error = (probabilities.mean(), probabilities.std() / math.sqrt(count)) if len(right) else (None, 0.0)
-    return HeldOut(mean, error, deviation, real / expected, ratio_deviation, np.sum(unseen, axis=0), spread)
+    return HeldOut(mean, error, deviation, np.sum(unseen, axis=0), spread, *_numbers(rows))
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float, float | None]:
+    """The ratio of the real and the expected number of words or entities, its standard deviation, also by differences
+    between the models of folds, and the variance of the real number in a text by its mean."""
+    counted = [(row["expected"], len(row["gold"]), row.get("fold", 0)) for row in rows if "expected" in row]
+    if not counted:
+        return 1.0, 0.0, None
+    numbers, fold_of = np.array(counted)[:, :2], np.array(counted)[:, 2]
+    expected, real = (numbers.sum(axis=0) + 1).tolist()
+    squares, folds = float(((numbers @ [-real / expected, 1]) ** 2).sum()), np.unique(fold_of)
+    variance = squares / real**2  # of the logarithm of the ratio
+    if len(folds) > 1:
+        of_folds = [numbers[fold_of == fold].sum(axis=0) + 1 / len(folds) for fold in folds]
+        between = max(0.0, np.var(np.log(of_folds) @ [-1, 1], ddof=1) - len(folds) * variance)
+        variance += between * (1 + 1 / len(folds))  # of one more model, and of the mean of these
+    return real / expected, real / expected * math.sqrt(variance), squares / real
 
 
 def begins_of(scheme: TagScheme) -> np.ndarray:
@@ -110,9 +126,11 @@ def estimate_of(parts: Iterable[tuple[Any, ...]], labels: Iterable[str], held_ou
 def _scores(row: np.ndarray, held_out: HeldOut) -> ExpectedScores:
     found, right, variance, expected = row.tolist()
     true = max(right, expected * held_out.ratio)
-    # how many are right, and how many more are there, by chance; and how well probabilities are calibrated
+    # how many are right, and how many there are, by chance; and how well probabilities are calibrated
     right_deviation = math.hypot(math.sqrt(held_out.spread * variance), held_out.deviation * found)
-    deviation = math.hypot(math.sqrt(held_out.spread * max(0.0, true - found)), expected * held_out.ratio_deviation)
+    known = held_out.real_spread
+    by_chance = held_out.spread * max(0.0, true - found) if known is None else known * true
+    deviation = math.hypot(math.sqrt(by_chance), expected * held_out.ratio_deviation)
 
     def share(total: float, deviation: float) -> Range | None:
         """The number of right predictions over a total number, with its standard deviation."""
@@ -130,13 +148,11 @@ def _notes(scores: ExpectedScores, held_out: HeldOut, unseen: np.ndarray) -> Ite
     """Yields sentences on why an estimate may not hold."""
     if held_out.mean is None:
         alone = "" if held_out.deviation else ", and the intervals contain chance alone"
-        yield f"The calibration of the model is not known{alone}: it has no predictions for held-out texts."
-        return
-    mean, usual = scores.right / max(1, scores.found), held_out.mean
-    if scores.found and usual - mean > max(_DROP, WIDTH * held_out.error):
+        yield f"The calibration of these probabilities is not known{alone}: {held_out.reason}."
+    elif scores.found and held_out.mean - scores.right / scores.found > max(_DROP, WIDTH * held_out.error):
         yield (
-            f"The mean probability of a prediction is {mean:.2f}, on the held-out texts of the run {usual:.2f}: these "
-            "texts are unlike the training data, and the real scores may be lower."
+            f"The mean probability of a prediction is {scores.right / scores.found:.2f}, on the held-out texts of the "
+            f"run {held_out.mean:.2f}: these texts are unlike the training data, and the real scores may be lower."
         )
     new, known = (counts[0] / max(1, counts[1]) for counts in (unseen, held_out.unseen))
     if new > known + _UNSEEN and held_out.unseen[1]:

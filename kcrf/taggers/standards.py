@@ -1,6 +1,6 @@
 """Tags sentences of several segmentation standards, each by the segmenter of its standard. Needs no Keras."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -39,25 +39,26 @@ class StandardsTagger:
 
     def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
         """As `Tagger.predictions`, each by the segmenter of its standard."""
-        predict = {standard: tagger.predictions for standard, tagger in self.taggers.items()}
-        keys = [item.standard for item in items]
-        return for_each_group(keys, lambda key, part: predict[key](part, with_probabilities), items)
+        return self._for_each(items, lambda tagger, part: tagger.predictions(part, with_probabilities))
+
+    def predictions_and_facts(self, items: Sequence[Sentence]) -> list[tuple[list[Span], dict[str, Any]]]:
+        """As `SpanTagger.predictions_and_facts`."""
+        return self._for_each(items, WordSegmenter.predictions_and_facts)
+
+    def _for_each(self, items: Sequence[Sentence], compute: Callable[..., Any]) -> list[Any]:
+        """The values of a function of the segmenter of each standard and its sentences."""
+        return for_each_group([self.taggers[item.standard] for item in items], compute, items)
 
     def score(
         self, items: Sequence[Sentence], predictions: Sequence[list[Span]], training_words: Any = None
     ) -> dict[str, Any]:
         """The scores of predicted spans."""
-        rows: dict[Any, tuple[list[Sentence], list[list[Span]]]] = {}
-        for sentence, spans in zip(items, predictions, strict=True):
-            sentences, found = rows.setdefault(sentence.standard, ([], []))
-            sentences.append(sentence)
-            found.append(spans)
-        words = training_words or {}
-        scores = {
-            standard: tagger.score(*rows[standard], words.get(standard))
-            for standard, tagger in self.taggers.items()
-            if standard in rows
-        }
+        words, scores = training_words or {}, {}
+        for standard, tagger in self.taggers.items():
+            rows = [row for row in zip(items, predictions, strict=True) if row[0].standard == standard]
+            if rows:
+                sentences, found = zip(*rows, strict=True)
+                scores[standard] = tagger.score(sentences, found, words.get(standard))
         return scores_of_standards(scores)
 
 

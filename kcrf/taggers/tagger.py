@@ -16,7 +16,7 @@ from kcrf.runs import RunFolder
 from kcrf.runs.formats import read_log, read_predictions, read_scores
 from kcrf.runs.names import LOG, PREDICTIONS, SCORES
 from kcrf.taggers.decoder import Decoder, OnBatch, ignore, parts_of_sentences
-from kcrf.taggers.estimates import Estimate, estimate_of, held_out_of, unseen_counts
+from kcrf.taggers.estimates import Estimate, HeldOut, estimate_of, held_out_of, unseen_counts
 from kcrf.taggers.notebook import Results, Spans, in_style
 from kcrf.taggers.open_model import Run, RunPath, open_model, open_run
 from kcrf.taggers.probabilities import join_analyses
@@ -178,9 +178,12 @@ class Tagger(ABC, Generic[Result]):
             (len(part), *self._expected(part, batch_size, on_batch), unseen_in(list(map(self._plain_text, part))))
             for part in parts
         )
-        held_out = self._read(PREDICTIONS, read_predictions) or []
-        of_standard = [row for row in held_out if self._standard in (None, row.get("standard"))]
-        return estimate_of(rows, self.labels, held_out_of(of_standard, unseen_in))
+        return estimate_of(rows, self.labels, self._held_out(unseen_in))
+
+    def _held_out(self, unseen_in: Callable[[list[str]], Any]) -> HeldOut:
+        """What the predictions for the held-out texts of the run say."""
+        rows = self._read(PREDICTIONS, read_predictions) or []
+        return held_out_of([row for row in rows if self._standard in (None, row.get("standard"))], unseen_in)
 
     @abstractmethod
     def _expected(
@@ -357,6 +360,11 @@ class SpanTagger(Tagger[list[Span]]):
 
     def predictions(self, items: Sequence[Sentence], with_probabilities: bool = True) -> list[list[Span]]:
         return self.decoder.spans(parts_of_sentences(items), with_probabilities=with_probabilities)
+
+    def predictions_and_facts(self, items: Sequence[Sentence]) -> list[tuple[list[Span], dict[str, Any]]]:
+        """The predictions for labeled items, and for `predictions.jsonl` how many spans the model expects there."""
+        rows = zip(items, *self.decoder.spans_and_begins(parts_of_sentences(items)), strict=True)
+        return [(found, {} if s.unknown else {"expected": round(float(number.sum()), 4)}) for s, found, number in rows]
 
     def score(
         self, items: Sequence[Sentence], predictions: Sequence[list[Span]], training_words: Any = None

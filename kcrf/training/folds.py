@@ -20,7 +20,6 @@ from kcrf.training import linear
 from kcrf.training.data import FOLDS
 from kcrf.training.plan import RunPlan, plan_run
 from kcrf.training.stages import STAGES
-from kcrf.training.trainers import predictions_and_facts
 
 _TEMPERATURES = np.geomspace(0.6, 3.2, 6)
 _FEWEST = 30  # predictions from which a temperature is estimated
@@ -29,7 +28,7 @@ _FEWEST = 30  # predictions from which a temperature is estimated
 class FoldsTagger:
     """Predicts each sentence of a part with its own tagger, which was trained without this sentence.
 
-    With a `trainer`, all have the same network, and are too few to calibrate the probabilities and number of entities.
+    With a `trainer`, all have the same network, and are too few to calibrate the probabilities of entities.
     """
 
     def __init__(self, taggers: Sequence[Any], curve: LearningCurve | None = None, trainer: Any = None) -> None:
@@ -63,20 +62,19 @@ class FoldsTagger:
             tagger.network.temperature = value
         return value
 
-    def facts(self, items: Sequence[Sentence]) -> list[dict[str, Any]]:
-        """The facts of `predictions.jsonl` that a model which has learned the sentences cannot compute."""
-        return for_each_group(self._taggers, self._facts_of_group, items)
+    def predictions_and_facts(self, items: Sequence[Sentence]) -> list[tuple[list[Span], dict[str, Any]]]:
+        """The predictions, and the facts of `predictions.jsonl` that a model cannot compute of what it has learned."""
+        return for_each_group(self._taggers, self._of_group, items)
 
-    def _facts_of_group(self, tagger: Any, items: list[Sentence]) -> list[dict[str, Any]]:
-        """How many features a tagger lacks, of how many, how likely real entities are, and how many it expects."""
-        unseen = (unseen_counts(tagger.network, tagger.reader, [item.text]) for item in items)
-        rows: list[dict[str, Any]] = [{"unseen": counts.astype(int).tolist()} for counts in unseen]
+    def _of_group(self, tagger: Any, items: list[Sentence]) -> list[tuple[list[Span], dict[str, Any]]]:
+        """Also how many features a tagger lacks, of how many, how likely real entities are, and how many it expects."""
+        rows = tagger.predictions_and_facts(items)
+        for (_, facts), item in zip(rows, items, strict=True):
+            facts["unseen"] = unseen_counts(tagger.network, tagger.reader, [item.text]).astype(int).tolist()
+            facts["fold"] = self._taggers.index(tagger)
         if isinstance(tagger, EntityRecognizer):
-            for row, likely in zip(rows, probabilities_of_gold(tagger.decoder, items), strict=True):
-                row["likely"] = likely
-        if self._trainer is None:
-            for row, expected in zip(rows, predictions_and_facts(tagger, items, is_last=True)[1], strict=True):
-                row |= expected
+            for (_, facts), likely in zip(rows, probabilities_of_gold(tagger.decoder, items), strict=True):
+                facts["likely"] = likely
         return rows
 
 

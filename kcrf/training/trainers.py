@@ -16,10 +16,8 @@ from kcrf.runs import RunConfig, RunWriter, TrainingConfig
 from kcrf.runs.formats import classifications_text, predictions_text
 from kcrf.runs.names import PREDICTIONS
 from kcrf.runs.resolve import BATCH_SIZES
-from kcrf.taggers.decoder import parts_of_sentences
 from kcrf.taggers.load import TAGGERS
 from kcrf.taggers.standards import StandardsTagger
-from kcrf.taggers.tagger import SpanTagger
 from kcrf.taggers.text_classifier import TextClassifier
 from kcrf.tasks import Task
 from kcrf.training.batches import Batches, held_out_batch
@@ -92,24 +90,17 @@ class TaggingTrainer(Trainer):
         for name in list(parts)[1:]:
             judge, learned = (plan.judge, plan.data.apart.parts) if plan.judge and name == "valid" else (tagger, parts)
             sentences, words = parts[name], _training_words(tagger, sources, learned, name)
-            predictions, facts = predictions_and_facts(judge, sentences, is_last=name == last)
+            if name == last:
+                predictions, facts = zip(*judge.predictions_and_facts(sentences), strict=True)
+            else:
+                predictions = judge.predictions(sentences, with_probabilities=False)
             scores[name] = tagger.score(sentences, predictions, words)
         rows = [[(*span.key, span.probability) for span in spans] for spans in predictions]
         scored = [s.scored(spans) for s, spans in zip(sentences, rows, strict=True)]
         keys = [[span[:-1] for span in spans] for spans in scored]
         tagger.counts = span_counts([sentence.spans for sentence in sentences], keys)
-        facts = facts if judge is tagger else judge.facts(sentences)
         folder.save_text(PREDICTIONS, predictions_text(sentences, scored, facts))
         return scores
-
-
-def predictions_and_facts(tagger: Any, sentences: list[Any], is_last: bool) -> tuple[list[Any], Any]:
-    """The predictions for a part; for the last one with probabilities, and how many spans one tagger expects there."""
-    if not is_last or not isinstance(tagger, SpanTagger):
-        return tagger.predictions(sentences, with_probabilities=is_last), None
-    spans, numbers = tagger.decoder.spans_and_begins(parts_of_sentences(sentences))
-    pairs = zip(sentences, numbers, strict=True)
-    return spans, [{} if s.unknown else {"expected": round(float(of_labels.sum()), 4)} for s, of_labels in pairs]
 
 
 def _training_words(tagger: Any, sources: Sources, parts: Parts, name: str) -> Any:

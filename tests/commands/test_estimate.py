@@ -46,7 +46,7 @@ def test_the_estimate_of_a_file(task, tmp_path, monkeypatch, capsys):
     if task == "ner":
         assert main(["export", "run", "--out", "run.npz"]) == 0
         assert main(["estimate", "--model", "run.npz", "texts.txt"]) == 0
-        assert "calibration of the model is not known" in capsys.readouterr().err
+        assert "calibration of these probabilities is not known" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n \n")
     assert main(["estimate", "--model", "run", "empty.txt"]) == 2
     assert "empty.txt: needs at least one text. Received: none" in capsys.readouterr().err

@@ -64,12 +64,13 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path, read, content):
 
 
 @pytest.mark.parametrize(
-    "facts", ['"expected": "many"', '"expected": [1, 2]', '"unseen": [1]', '"unseen": {}', '"likely": [0.5, 0.5]']
+    "facts",
+    ['"expected": "many"', '"expected": [1, 2]', '"unseen": [1]', '"unseen": {}', '"likely": [0.5, 0.5]', '"fold": []'],
 )
 def test_facts_of_a_sentence_are_as_many_numbers_as_it_needs(tmp_path, facts):
     begin = '{"text": "Kim", "gold": [[0, 3, "PER"]], "found": []'
     (tmp_path / "file.json").write_text(f"{begin}}}\n{begin}, {facts}}}")
-    with pytest.raises(ValueError, match="file.json:2: needs a number for expected, two for unseen, and 1 for likely"):
+    with pytest.raises(ValueError, match="json:2: needs a number for expected and fold, two for unseen, 1 for likely"):
         read_predictions(tmp_path / "file.json")
     (tmp_path / "file.json").write_text(f'{begin}, "unseen": [1, 2]}}\n{begin}, "expected": 1.5, "likely": [0.5]}}')
     first, second = read_predictions(tmp_path / "file.json")

@@ -9,7 +9,7 @@ from kcrf.commands.main import main
 from kcrf.corpora import load_mini
 from kcrf.runs import Settings
 from kcrf.taggers import EntityRecognizer
-from kcrf.taggers.coverage import conformal_threshold
+from kcrf.taggers.coverage import conformal_threshold, threshold_of_run
 from kcrf.training import train_tagger
 
 BACKENDS = ["torch"]
@@ -53,6 +53,19 @@ def test_too_few_entities_and_models_that_miss_too_many_are_refused():
         conformal_threshold([[0.9], [0.0]] * 40, 0.9)
     with pytest.raises(ValueError, match="needs at least 9 entities"):
         conformal_threshold([], 0.9)
+
+
+@pytest.mark.parametrize(("sentences", "is_noted"), [(60, True), (600, False)])
+def test_a_note_says_why_more_is_found_than_promised(sentences, is_noted, tmp_path, capsys):
+    random, spans = np.random.default_rng(3), [[place, place + 1, "A"] for place in range(12)]
+    counts = [12, *[2] * (sentences - 1)]
+    rows = [{"text": "x" * 12, "gold": spans[:n], "found": [], "likely": random.random(n).tolist()} for n in counts]
+    (tmp_path / "predictions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    threshold = threshold_of_run(None, tmp_path, 0.8)
+    likely = [p for row in rows for p in row["likely"]]
+    found, shown = sum(p >= threshold for p in likely) / len(likely), capsys.readouterr().err
+    assert (found > 0.82) is is_noted is ("candidates" in shown)
+    assert not is_noted or f"about {found:.1%} of the real entities will be found instead of 80.0%" in shown
 
 
 def test_candidates_of_a_run(tmp_path, monkeypatch, capsys):

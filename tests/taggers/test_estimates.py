@@ -121,8 +121,21 @@ def test_texts_unlike_the_training_data_and_models_without_predictions_are_noted
     confidence, unseen = WordSegmenter(tmp_path / "run").estimate(strange).notes
     assert "unlike the training data" in confidence and "are new to the model" in unseen
     (note,) = WordSegmenter().estimate(["今天天气真好"]).notes
-    assert "calibration of the model is not known, and the intervals contain chance alone" in note
+    assert "calibration of these probabilities is not known, and the intervals contain chance alone" in note
     assert EntityRecognizer.estimate is WordSegmenter.estimate
+
+
+def test_confidence_is_compared_with_that_of_the_same_minimum_probability(tmp_path):
+    corpus = load_mini("ner")
+    settings = Settings(task="ner", encoder="linear", augment=0, min_probability=0.3)
+    train_tagger(settings, corpus.train[:60], corpus.valid, corpus.test, out=tmp_path / "run")
+    texts, run = [sentence.text for sentence in corpus.test], tmp_path / "run"
+    for recognizer in (EntityRecognizer(run), EntityRecognizer(run, min_probability=0.3)):
+        assert recognizer.estimate(texts).notes == ()
+    for recognizer in (EntityRecognizer(run, min_probability=0.01), EntityRecognizer(run, coverage=0.8)):
+        (note,) = recognizer.estimate(texts).notes
+        assert "is not known: held-out texts have predictions of another minimum probability" in note
+        assert "are new to the model" in recognizer.estimate(["qwzxgklm"] * 9).notes[1]
 
 
 def test_characters_of_pairs_are_counted_in_both_texts_and_no_tab_between_them(tmp_path):
@@ -190,5 +203,43 @@ def test_folds_that_find_nothing_say_how_many_entities_there_are():
     expected = estimate([("A", 0.8)] * 5, {"A": 6.0}, held_out_of(rows, None)).all
     assert expected.true == pytest.approx(6.0 * (40 + 1) / (5 + 1)) and expected.recall.value < 0.1
     assert (expected.precision.low, expected.precision.high) == (0.0, 1.0)  # nothing is known
-    assert "is not known: it has no predictions" in estimate([], {"A": 6.0}, held_out_of(rows, None)).notes[0]
+    assert "is not known: the model has no predictions" in estimate([], {"A": 6.0}, held_out_of(rows, None)).notes[0]
     assert estimate([("A", 0.8)], {"A": 6.0}, held_out_of([], None)).all.true == 6.0
+
+
+def texts_of_models(random, count, factors):
+    """Rows of texts in which models expect other numbers of entities than there are, each by a factor of its own."""
+    rows = []
+    for number in range(count):
+        real, fold = random.poisson(3), number % len(factors)
+        gold = [(place, place + 1, "A") for place in range(real)]
+        found = [(*span, 0.8) for span in gold if random.random() < 0.4]
+        found += [(20 + place, 21 + place, "A", 0.8) for place in range(random.binomial(len(found), 0.25))]
+        row = {"text": "", "unseen": (0, 0), "found": found, "gold": gold, "fold": fold}
+        rows.append(row | {"expected": 3 / factors[fold]})
+    return rows
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_intervals_contain_the_recall_of_a_model_whose_ratio_differs_from_those_of_the_folds(differs):
+    random, inside, width = np.random.default_rng(4), 0, 0.0
+    for _ in range(300):
+        factors = np.exp(random.normal(0.5, 0.4 * differs, 5))
+        held_out = held_out_of(texts_of_models(random, 120, factors[:4]), None)
+        rows = texts_of_models(random, 60, factors[4:])
+        found, real = (sum(len(row[name]) for row in rows) for name in ("found", "gold"))
+        right = sum(span[:3] in row["gold"] for row in rows for span in row["found"])
+        recall = estimate([("A", 0.8)] * found, {"A": sum(row["expected"] for row in rows)}, held_out).all.recall
+        inside += recall.low <= right / real <= recall.high
+        width += (recall.high - recall.low) / 300
+    assert inside / 300 > (0.82 if differs else 0.93)  # 0.44 and 0.97 without the folds
+    assert width < (0.65 if differs else 0.22)
+
+
+def test_the_number_of_tokens_is_known():
+    """Each token is a span, and expected to be one: their number adds nothing to the interval."""
+    tokens, texts = [(place, place + 1, "A", 0.8) for place in range(5)], range(40)
+    rows = [{"text": "", "unseen": (0, 0), "found": tokens, "expected": 5.0} for _ in texts]
+    rows = [row | {"gold": [(*span[:2], "AAAAB"[(span[0] + n) % 5]) for span in tokens]} for n, row in enumerate(rows)]
+    scores = estimate([("A", 0.8)] * 50, {"A": 50.0}, held_out_of(rows, None)).all
+    assert scores.recall == pytest.approx(scores.precision, abs=1e-3)

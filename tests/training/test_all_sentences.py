@@ -71,6 +71,7 @@ def test_the_held_out_sentences_are_judged_by_the_model_of_the_others(runs):
     assert read_run(whole).settings["temperature"] == read_run(part).settings["temperature"] != 1.0
     found, others = rows_of(whole), rows_of(part)
     assert [row["found"] for row in found] == [row["found"] for row in others] and len(found) == 6
+    assert [row["expected"] for row in found] == [row["expected"] for row in others]
     assert all(len(row["likely"]) == len(row["gold"]) and row["unseen"][0] < row["unseen"][1] for row in found)
     with (whole / LOG).open() as log, (part / LOG).open() as other:
         assert [line.split(",")[:3] for line in log] == [line.split(",")[:3] for line in other]

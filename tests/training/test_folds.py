@@ -71,6 +71,10 @@ def test_the_temperature_makes_as_many_predictions_right_as_their_probabilities_
     assert expected == pytest.approx(right, abs=0.01)
     assert read_run(run).settings["temperature"] == EntityRecognizer(run).network.temperature != 1.0
     assert read_run(run).scores["valid"]["f"] < 1  # of a model of all sentences, it is 1
+    folds = np.argsort(np.random.default_rng([2, FOLDS]).permutation(60)) % FOLDS
+    together = folds[:, None] == folds
+    ours = np.array([row["fold"] for row in rows])
+    assert np.array_equal(ours[:, None] == ours, together)
     total = sum(row["expected"] for row in rows)
     assert 0.5 < total / sum(len(row["gold"]) for row in rows) < 2
     assert all(len(row["likely"]) == len(row["gold"]) and row["unseen"][0] < row["unseen"][1] for row in rows)
@@ -102,7 +106,8 @@ def test_calibration_counts_the_predictions_that_can_be_scored(min_probability, 
     scored = [(s, span) for s, spans in rows for span in spans if s.scored([(*span.key, span.probability)])]
     right = np.mean([span.key in s.spans for s, span in scored])
     assert np.mean([span.probability for _, span in scored]) == pytest.approx(right, abs=0.03)
-    assert ["expected" in row for row in folds.facts(items)] == [not s.unknown for s in items]
+    facts = [facts for _, facts in folds.predictions_and_facts(items)]
+    assert ["expected" in row for row in facts] == [not s.unknown for s in items]
 
 
 def test_a_run_resumes_with_its_folds(run, corpus, tmp_path, monkeypatch):

@@ -179,6 +179,8 @@ def test_an_estimate_is_calibrated_by_the_held_out_sentences_of_its_standard(lin
         width = 1.96 * np.hypot(by_chance**0.5 / len(right), held_out.deviation)
         value, low, _ = segmenter.estimate(TEXTS).all.precision
         assert value - low == pytest.approx(width, rel=1e-4)
+        expected, real = sum(row["expected"] for row in of_standard), sum(len(row["gold"]) for row in of_standard)
+        assert held_out.ratio == pytest.approx((real + 1) / (expected + 1))
 
 
 @pytest.mark.once
