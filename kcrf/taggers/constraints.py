@@ -13,8 +13,10 @@ from kcrf.tags import TagScheme
 
 _LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ", "0-9０-９"
 _MARKS = "\u0300-\u036f"  # accents after their letter, as in decomposed text
+_JOINED = "\u200d\ufe00-\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e01ef"  # to what precedes, as skin tones
 _LATIN_RUN = re.compile(
     f"[{_LETTERS}{_DIGITS}](?:[{_LETTERS}{_DIGITS}{_MARKS}]|(?<=[{_DIGITS}])[.．](?=[{_DIGITS}])|['’](?=[{_LETTERS}]))+"
+    f"|[\U0001f1e6-\U0001f1ff]{{2}}|\\S(?:[{_JOINED}]|(?<=\u200d)\\S)+"
 )
 
 
@@ -28,7 +30,7 @@ class SpanConstraints(NamedTuple):
 
 
 def latin_runs(text: str) -> list[tuple[int, int]]:
-    """The Latin words and numbers of at least two characters: also a point between digits, and combining accents.
+    """The Latin words, numbers and emoji of two characters or more: also a point between digits, combining accents.
 
     >>> latin_runs("用Python3写3.14行")
     [(1, 8), (9, 13)]

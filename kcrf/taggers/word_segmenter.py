@@ -28,7 +28,7 @@ class WordSegmenter(SpanTagger):
             lexicon adds words of 2 to 5 characters to its features and warns about others. Defaults to no words.
         force_words: Whether `words`, of any length, are always segmented as words: from left to right, the longest
             match at each position. With a model of classes, they have the class that `words` gives. Defaults to False.
-        keep_latin: Whether runs of Latin letters and digits, as Python3 and 3.14, are never split. Defaults to True.
+        keep_latin: Whether runs of Latin letters and digits, as Python3, and emoji are never split. Defaults to True.
         standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
         with_labels: Whether words have classes, such as parts of speech. Defaults to None: if the model has classes.
             False for a model with classes gives words without them, whose probabilities are sums over all classes.

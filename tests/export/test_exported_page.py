@@ -20,7 +20,7 @@ from kcrf.training import Settings, train_tagger
 
 BACKENDS = ["torch"]
 pytestmark = pytest.mark.slow
-SIGNS = "。，.,x7Ａé\u0301 \u3000🙂①ﬁ'’Python3.14"
+SIGNS = "。，.,x7Ａé\u0301 \u3000🙂①ﬁ'’Python3.14🏽\u200d\ufe0f🇨🇳"
 
 ODD = (  # words and their parts: of English, in odd spellings, next to other scripts
     "Kim|O'Brien|O’Brien's|don't|DON’T|can|n't|N'T|isn't.|Dr.|dr.|MRS.|ſt.|No.|no. 5|J. Smith|J.\tSmith|j. Smith|"
