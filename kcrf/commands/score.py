@@ -17,16 +17,6 @@ from kcrf.commands.parsers import (
     reading_arguments,
     refuse_data_options,
 )
-from kcrf.corpora import read_conll, read_lines, read_segmented, read_tagged
-from kcrf.corpora.columns import is_conllu, split_columns
-from kcrf.corpora.json_objects import begins_json, json_objects
-from kcrf.corpora.word_classes import class_sign, without_class
-from kcrf.reports import score_table
-from kcrf.runs import RunFolder, read_run
-from kcrf.taggers.standards import scores_of_standards
-from kcrf.tags.scheme import ENTITY_TAG
-from kcrf.tasks import MismatchError, task_of
-from kcrf.tasks.tokens import words_of
 
 _MOST_PAIRS = 10
 _PROBABILITY = re.compile(r'"(?:probability|probabilities)": ?[\[{\d]')
@@ -65,6 +55,10 @@ def add_options(parser: CommandParser) -> None:
 def run(options: Namespace) -> None:
     from rich.console import Console
 
+    from kcrf.corpora import read_conll
+    from kcrf.reports import score_table
+    from kcrf.tasks import MismatchError, task_of
+
     record = _read_run(options)
     of_conlleval = options.gold is None and not record and options.task in (None, "ner") and _has_both(options.pred)
     task = task_of(record.settings["task"] if record else options.task or ("ner" if of_conlleval else "cws"))
@@ -99,6 +93,8 @@ def run(options: Namespace) -> None:
 
 def _scores(run: Any, gold: list[Any], predicted: list[Any], score: Callable[..., Any]) -> dict[str, Any]:
     """The scores of all items. For a run of several segmentation standards, their mean and the scores of each."""
+    from kcrf.taggers.standards import scores_of_standards
+
     rows, scores = {}, score(gold, predicted)  # also for its error, which names the line
     standards = [row.get("standard") for row in run.predictions] if run else []
     if not any(standards):
@@ -115,6 +111,10 @@ def _read(options: Namespace, task: Any, path: str) -> list[Any]:
 
 def _has_both(path: str) -> bool:
     """Whether a file has columns as conlleval reads them: the correct tags, and last the predicted tags."""
+    from kcrf.corpora import read_lines
+    from kcrf.corpora.columns import split_columns
+    from kcrf.tags.scheme import ENTITY_TAG
+
     rows = split_columns(path, read_lines(path)).rows if Path(path).is_file() else []
     return bool(rows) and all(len(cells) > 2 and all(map(ENTITY_TAG.fullmatch, cells[-2:])) for cells in rows)
 
@@ -130,6 +130,9 @@ def _check_gold(options: Namespace) -> None:
 
 def _is_predicted(path: Path) -> bool:
     """Whether a `kcrf` command wrote a file: it is of a run, or has probabilities."""
+    from kcrf.corpora import read_lines
+    from kcrf.corpora.json_objects import begins_json
+
     if _is_of_run(path):
         return True
     lines = read_lines(path) if path.is_file() else []
@@ -138,6 +141,8 @@ def _is_predicted(path: Path) -> bool:
 
 def _read_run(options: Namespace) -> Any:
     """The `kcrf.runs.RunRecord` if --pred is the predictions.jsonl of a run folder, else None."""
+    from kcrf.runs import read_run
+
     path = Path(options.pred)
     if not _is_of_run(path):
         return None
@@ -154,6 +159,12 @@ def _is_of_run(path: Path) -> bool:
 
 def _training_words(options: Namespace, task: Any, gold: list[Any]) -> set[str] | None:
     """Reads the set of in-vocabulary words from --words, which is labeled data or lines of words. None without it."""
+    from kcrf.corpora import read_lines, read_segmented, read_tagged
+    from kcrf.corpora.columns import is_conllu
+    from kcrf.corpora.json_objects import begins_json
+    from kcrf.corpora.word_classes import class_sign, without_class
+    from kcrf.tasks.tokens import words_of
+
     if options.words is None:
         return None
     lines = read_lines(options.words)
@@ -180,6 +191,10 @@ def _are_columns(lines: list[str], tags: set[str]) -> bool:
 
 def _known_labels(path: Path) -> tuple[str, ...]:
     """The labels of the classifier in their order, of its run or as `kcrf classify` writes them; () of numbers."""
+    from kcrf.corpora import read_lines
+    from kcrf.corpora.json_objects import begins_json, json_objects
+    from kcrf.runs import RunFolder
+
     if _is_of_run(path):
         return RunFolder(path.parent).read_config().config.data.labels
     lines = read_lines(path)

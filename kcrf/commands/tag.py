@@ -5,21 +5,16 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kcrf.commands.model_input import add_input_options, checked_input, checked_texts
 from kcrf.commands.parsers import CommandParser
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Process, write_results
-from kcrf.corpora.conll import conll_lines, read_conll_tokens
-from kcrf.corpora.entities import entity_line
-from kcrf.corpora.tagged import tagged_line, tagged_lines
-from kcrf.tasks import TASKS, Task
-from kcrf.tasks.tokens import sentence_of_tokens
 
 if TYPE_CHECKING:
     from kcrf.taggers import Span
+    from kcrf.tasks import Task
 
 
 EPILOG = """The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;
@@ -51,6 +46,8 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(options: Namespace) -> None:
+    from kcrf.tasks import TASKS
+
     if options.min_probability is not None and not 0 < options.min_probability < 1:
         raise ValueError(f"--min-probability must be above 0 and below 1. Received: {options.min_probability}")
     if options.coverage is not None and (options.output in ("conll", "marks") or options.min_probability):
@@ -80,6 +77,8 @@ def _check_formats(options: Namespace, task: Task) -> None:
 
 def _tagging(options: Namespace) -> Process:
     """The function that predicts a class for each token, for `write_results`."""
+    from kcrf.corpora.tagged import tagged_line, tagged_lines
+
     with quick_import():
         from kcrf.taggers import TokenTagger
 
@@ -103,6 +102,8 @@ def _tagging(options: Namespace) -> Process:
 
 def _recognizing(options: Namespace) -> Process:
     """The function that recognizes entities, for `write_results`."""
+    from kcrf.corpora.entities import entity_line
+
     with quick_import():
         from kcrf.taggers import EntityRecognizer
 
@@ -132,6 +133,10 @@ def _recognizing(options: Namespace) -> Process:
 
 def _columns(sentence: Any, spans: list[Span]) -> str:
     """The block of CoNLL lines for a `Sentence` with tokens."""
+    from dataclasses import replace
+
+    from kcrf.corpora.conll import conll_lines
+
     lines = conll_lines(replace(sentence, spans=[span.key for span in spans]))
     return "".join(f"{line}\n" for line in lines[:-1])
 
@@ -151,6 +156,9 @@ def _members(spans: list[Span]) -> list[dict[str, Any]]:
 
 def _inputs(lines: Lines, kind: str) -> Iterator[Any]:
     """The texts of an input: strings, or `Sentence`s if the input has tokens."""
+    from kcrf.corpora.conll import read_conll_tokens
+    from kcrf.tasks.tokens import sentence_of_tokens
+
     if kind == "text":
         return checked_texts(lines, lines.name)
     if kind == "conll":
