@@ -1,5 +1,6 @@
 """Loops and compiled functions of tensors that Keras lacks, or that are faster here than in Keras."""
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial, wraps
@@ -10,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from kcrf.backend.host import TensorLike, backend_name, current_stateless_scope, ops, tree
+from kcrf.backend.host import TensorLike, backend_name, current_stateless_scope, keras, ops, tree
 
 if backend_name() == "torch":
     import torch
@@ -138,12 +139,19 @@ def on_host(function: Callable[[np.ndarray], None], tensor: TensorLike) -> Any:
 def raise_if(condition: Any, message: str, *values: Any) -> Any:
     """Raises a ValueError if a condition on tensors holds; `values` are formatted into the message.
 
-    Compiled functions raise their backend's error with the same message; XLA on TensorFlow checks nothing.
+    Compiled functions raise their backend's error with the same message; XLA on TensorFlow checks nothing. Steps of
+    several devices under JAX print it: if one of them raises, the others wait for it forever.
     """
 
     def refuse(condition: Any, *values: Any) -> None:
         if condition:
-            raise ValueError(message.format(*(f"{float(x):g}" for x in values)))
+            error = ValueError(message.format(*(f"{float(x):g}" for x in values)))
+            if not are_several:
+                raise error
+            print(error, file=sys.stderr)
+
+    distribution = keras.distribution.distribution() if backend_name() == "jax" else None  # of this thread
+    are_several = distribution is not None and distribution.device_mesh.devices.size > 1
 
     if backend_name() == "jax" and isinstance(condition, jax.core.Tracer):
         return jax.lax.cond(condition, lambda: jax.debug.callback(refuse, condition, *values), lambda: None)

@@ -192,7 +192,7 @@ def fused_attention(query: Any, key: Any, value: Any, heads: int, mask: Any, mas
     """Attention in one operation, from and to `(batch, time, heads * size)`; the mask `(batch, time)` may be None."""
     if backend_name() == "torch":
         query, key, value = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (query, key, value))
-        bias = None if mask is None else torch.where(mask[:, None, None, :], 0.0, masked).to(query.dtype)
+        bias = None if mask is None else _host.bias_of_mask(mask, query.dtype, masked)
         context = torch.nn.functional.scaled_dot_product_attention(query, key, value, bias, dropout)
         return context.transpose(1, 2).flatten(2)
     batch, time, width = ops.shape(query)

@@ -107,6 +107,18 @@ def _is_plain(layer: Any, inputs: Any) -> bool:
     return all(isinstance(x, torch.Tensor) and x.dtype == expected for x in inputs)
 
 
+def bias_of_mask(mask: Any, dtype: Any, masked: float) -> Any:
+    """A mask `(batch, time)` as numbers that attention adds on torch: one tensor for all layers within a call."""
+    context = global_state.get_global_attribute("current_call_ctx")
+    kept = getattr(context, "kcrf_biases", ())
+    bias = next((bias for known, bias in kept if known is mask and bias.dtype == dtype), None)
+    if bias is None:
+        bias = torch.where(mask[:, None, None, :], 0.0, masked).to(dtype)
+        if context is not None:
+            context.kcrf_biases = (*kept, (mask, bias))
+    return bias
+
+
 def _rematerialized(layer: Any, layer_call: Any, *args: Any, **options: Any) -> Any:
     """Calls a layer, whose intermediate results are computed again for the gradient, with the same random numbers."""
     generators = [generator for inner in layer._flatten_layers() for generator in inner._seed_generators]

@@ -75,10 +75,11 @@ def _scaled_forward_backward(trellis: Trellis) -> tuple[TensorLike, TensorLike, 
     opening = ops.sum(factors.start)
     filtered = _filter(recursion, factors, ops.transpose(trellis.no_rows() + factors.start / opening))
     gamma, ratios = _smooth(recursion, factors, filtered)
-    steps = _expected_steps(factors, filtered, ratios)
+    # (batch, from, time) @ (batch, time, to)
+    pairs = loop_ops.matmul(ops.transpose(filtered.alpha_before, (2, 1, 0)), ops.transpose(ratios, (2, 0, 1)))
     totals, closing = (ops.log(ops.maximum(x, _TINY)) for x in (filtered.totals, filtered.closing))
     log_z = ops.log(opening) + (ops.sum(totals, axis=0) + closing)[0]  # (batch,)
-    return log_z, gamma, steps, _underflow(trellis, factors, filtered)
+    return log_z, gamma, factors.transitions * pairs, _underflow(trellis, factors, filtered)
 
 
 def _filter(recursion: OneLoop | SumBlocks, factors: _Factors, first: TensorLike) -> _Filtered:
@@ -110,13 +111,6 @@ def _smooth(recursion: OneLoop | SumBlocks, factors: _Factors, filtered: _Filter
     gamma, ratios = recursion.backward(backward, filtered.gamma, (filtered.alpha_before, inverse, factors.linked))
     total = ops.sum(gamma, axis=1, keepdims=True)  # (time, 1, batch), 1 but for rounding, which adds up over positions
     return gamma / total, ops.where(factors.linked, ratios / total, 0.0)
-
-
-def _expected_steps(factors: _Factors, filtered: _Filtered, ratios: TensorLike) -> TensorLike:
-    """The expected number of each transition, `(batch, from, to)`."""
-    # (batch, from, time) @ (batch, time, to)
-    pairs = loop_ops.matmul(ops.transpose(filtered.alpha_before, (2, 1, 0)), ops.transpose(ratios, (2, 0, 1)))
-    return factors.transitions * pairs
 
 
 def _underflow(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> TensorLike:

@@ -129,14 +129,11 @@ def expected_score(trellis: Trellis, tags: TensorLike, steps: TensorLike) -> Ten
     """The sum of all scores, weighted by `tags (batch, time, tags)` and `steps (batch, from, to)`; `(batch,)`."""
     emitted = ops.sum(tags * trellis.emissions, axis=(1, 2))  # (batch,)
     moved = ops.sum(steps * trellis.transitions, axis=(1, 2))  # (batch,)
-    return emitted + moved + (_boundary_score(trellis, tags) if trellis.bounded else 0.0)
-
-
-def _boundary_score(trellis: Trellis, weights: TensorLike) -> TensorLike:
-    """`start` and `end`, weighted by `weights (batch, time, tags)` at the first and last real position; `(batch,)`."""
-    first = ops.sum(ops.where(trellis.first[:, :, None], weights, 0.0), axis=1)  # (batch, tags)
-    last = ops.sum(ops.where(trellis.last[:, :, None], weights, 0.0), axis=1)  # (batch, tags)
-    return ops.sum(first * trellis.start + last * trellis.end, axis=1)
+    if not trellis.bounded:
+        return emitted + moved
+    first = ops.sum(ops.where(trellis.first[:, :, None], tags, 0.0), axis=1)  # (batch, tags)
+    last = ops.sum(ops.where(trellis.last[:, :, None], tags, 0.0), axis=1)  # (batch, tags)
+    return emitted + moved + ops.sum(first * trellis.start + last * trellis.end, axis=1)
 
 
 def restrict(trellis: Trellis, tags: TensorLike) -> TensorLike:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kcrf import crf
-from kcrf.backend import current_stateless_scope, is_tracing, keras, ops
+from kcrf.backend import current_stateless_scope, is_tracing, keras, loop_ops, ops
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.labels import has_rank, one_hot_labels, sparse_tags, tags_of_one_hot
 
@@ -140,4 +140,4 @@ def _by_token(sample_weight: Any, batch: Any) -> Any:
 
 
 def _fraction(right: Any, counted: Any) -> Any:
-    return right / ops.where(counted > 0, counted, 1.0)
+    return right / loop_ops.where(counted > 0, counted, 1.0)

@@ -153,7 +153,8 @@ class ConditionalRandomField(ChainLayer):
         """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: minus the log likelihood.
 
         Negative tags are unknown: the likelihood sums over all their possible values. Tags that are too large, and in
-        `fit` and `evaluate` tags that the constraints forbid, raise an error; TensorFlow's XLA cannot: the loss is NaN.
+        `fit` and `evaluate` tags that the constraints forbid, raise an error; TensorFlow's XLA and several devices
+        under JAX cannot: there the loss is NaN.
         """
         return SparseLoss(layer=self)
 

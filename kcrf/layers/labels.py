@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kcrf.backend import TensorLike, ops
+from kcrf.backend import TensorLike, loop_ops, ops
 
 
 def sparse_labels(y_true: TensorLike, y_pred: TensorLike) -> Any:
@@ -40,7 +40,7 @@ def has_rank(y_true: TensorLike) -> bool:
 def sparse_tags(y_true: TensorLike, y_pred: TensorLike) -> Any:
     """The tags `(batch, time)` of sparse labels, int32; labels that are too large become the number of tags."""
     labels = ops.cast(sparse_labels(y_true, y_pred), "float32")
-    return ops.cast(ops.clip(labels, -1, y_pred.shape[-1]), "int32")
+    return ops.cast(loop_ops.clip(labels, -1, y_pred.shape[-1]), "int32")
 
 
 def tags_of_one_hot(y_true: TensorLike) -> Any:

@@ -41,7 +41,11 @@ def _vector_of_bert(model: Any, reader: Any, checkpoint: Any) -> tuple[dict[str,
         return bert.inputs, bert.pooled
     if model.pool == "cnn":
         read_layers = "all" if model.read_layers == "last" else model.read_layers
-        return bert.inputs, _convolved([bert.states[n] for n in layer_numbers(read_layers, len(bert.states))])
+        numbers = layer_numbers(read_layers, len(bert.states))
+        # Convolutions over the first token of layers: Mozafari et al., https://arxiv.org/abs/2008.06460.
+        layers = ops.stack([FirstToken(name=f"First-{i}")(bert.states[n]) for i, n in enumerate(numbers)], axis=1)
+        convolve = keras.layers.Conv1D(_FILTERS, 3, padding="same", activation="relu", name="Pool-Convolution")
+        return bert.inputs, ops.max(convolve(layers), axis=1)
     hidden = combine_states(bert.states, model)  # (batch, time, features)
     if model.encoder == "bilstm":
         hidden = encode("bilstm", hidden, bert.mask, model.width, model.depth, model.dropout)
@@ -57,10 +61,3 @@ def _pooled(name: str, hidden: Any, mask: Any) -> Any:
     if name == "mean":
         return ops.sum(ops.where(real, hidden, 0.0), axis=1) / ops.maximum(count, 1.0)
     return ops.where(count > 0, ops.max(ops.where(real, hidden, -1e9), axis=1), 0.0)
-
-
-def _convolved(states: list[Any]) -> Any:
-    """The maximum of convolutions over the first token of layers (Mozafari et al., https://arxiv.org/abs/2008.06460)."""
-    layers = ops.stack([FirstToken(name=f"First-{i}")(state) for i, state in enumerate(states)], axis=1)
-    convolved = keras.layers.Conv1D(_FILTERS, 3, padding="same", activation="relu", name="Pool-Convolution")(layers)
-    return ops.max(convolved, axis=1)

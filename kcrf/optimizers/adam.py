@@ -160,19 +160,17 @@ class Adam(PathAware, Optimizer):
             torch._foreach_mul_(v, self.beta_2)
             torch._foreach_addcmul_(v, grads, grads, value=1 - self.beta_2)
             updates = torch._foreach_sqrt(v)
-            torch._foreach_add_(updates, self.epsilon / root)  # its factor is part of the rate below
+            epsilon = self.epsilon / root  # its factor is part of the rate below
+            add = torch._foreach_add_ if isinstance(epsilon, float) else torch.ops.aten._foreach_add_.Tensor
+            add(updates, epsilon)  # the usual name takes a tensor for a number, and waits for a GPU to read it
             updates = torch._foreach_div(m, updates)
             torch._foreach_mul_(updates, learning_rate * first / root)
-            self._torch_pull(torch, indices, weights, updates, learning_rate * self._prior_rate)
+            if pulled := [n for n, i in enumerate(indices) if self._priors[i] is not None]:
+                priors = [self._priors[indices[n]].value for n in pulled]
+                distances = torch._foreach_sub([weights[n] for n in pulled], priors)
+                torch._foreach_mul_(distances, learning_rate * self._prior_rate)
+                torch._foreach_add_([updates[n] for n in pulled], distances)
             self._torch_subtract(torch, indices, weights, updates, learning_rate)
-
-    def _torch_pull(self, torch: Any, indices: Any, weights: Any, updates: Any, rate: Any) -> None:
-        pulled = [n for n, i in enumerate(indices) if self._priors[i] is not None]
-        if pulled:
-            priors = [self._priors[indices[n]].value for n in pulled]
-            distances = torch._foreach_sub([weights[n] for n in pulled], priors)
-            torch._foreach_mul_(distances, rate)
-            torch._foreach_add_([updates[n] for n in pulled], distances)
 
     def _torch_subtract(self, torch: Any, indices: Any, weights: Any, updates: Any, learning_rate: Any) -> None:
         groups = defaultdict(list)

@@ -8,7 +8,7 @@ from math import inf, prod
 from numbers import Real
 from typing import Any
 
-from kcrf.backend import keras, ops, path_of
+from kcrf.backend import backend_name, keras, ops, path_of
 
 USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not match, as in a model without LayerNorm
 
@@ -48,6 +48,18 @@ class PathAware(_Mixin):
         """Keras' `apply` on dense gradients: Keras would clip by the norm of slices, one per token of an embedding."""
         dense = [ops.add(gradient, 0.0) if hasattr(gradient, "dense_shape") else gradient for gradient in grads]
         return super().apply(dense, trainable_variables)
+
+    def _clip_gradients(self, grads: Any) -> Any:
+        """Keras' clipping, on torch by few kernels that wait for nothing: Keras starts up to ten for a gradient."""
+        limit = self.clipnorm or self.global_clipnorm
+        if backend_name() != "torch" or not limit:
+            return super()._clip_gradients(grads)
+        import torch
+
+        norms = torch.stack(torch._foreach_norm(grads))
+        norms = norms if self.clipnorm else norms.norm()
+        rates = limit / norms.clamp(min=limit) + (norms - norms)  # NaN for an infinite norm, as in Keras
+        return torch._foreach_mul(grads, rates.unbind() if self.clipnorm else rates)
 
     def finalize_variable_values(self, var_list: Any) -> None:
         """Called by Keras at the end of `fit`: with `use_ema`, copies of the averages become the weights."""

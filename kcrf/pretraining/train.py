@@ -200,8 +200,9 @@ def _run(
         raise ValueError("Pretraining needs known tokens. Received: a text whose tokens are nearly all unknown")
     resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
     epochs = rounds * len(batches) * settings.batch_size / len(train)
-    if not any_steps:
-        _check_default_steps(settings, len(train), epochs)
+    if epochs > _MOST_EPOCHS and not any_steps:
+        requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
+        raise SettingError("steps", requirement, f"{len(train):,} windows of {settings.length} tokens")
     if progress:
         print_note(
             f"{len(train):,} windows of {settings.length} tokens, {len(valid)} windows in the validation set: "
@@ -226,13 +227,6 @@ def _run(
     folder.save_about({**folder.read_about(), "is_complete": True})
     folder.clear()
     return history.rows
-
-
-def _check_default_steps(settings: Any, windows: int, epochs: float) -> None:
-    """Refuses the default number of steps if it means too many epochs over a short text."""
-    if epochs > _MOST_EPOCHS:
-        requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
-        raise SettingError("steps", requirement, f"{windows:,} windows of {settings.length} tokens")
 
 
 def _split(count: int) -> tuple[np.ndarray, np.ndarray]:

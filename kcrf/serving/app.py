@@ -93,7 +93,9 @@ def build_app(
     for path, request_model in request_models(limits).items():
         _add_path(app, path, request_model, [m for m in models.values() if m.path == path], batchers, metrics)
     _add_state(app, models, limits, metrics, batchers)
-    _add_page(app)
+    for path, (name, media_type) in _PAGE.items():  # the page to type in
+        text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        app.get(path, include_in_schema=False)(_file(text, media_type))
     _add_errors(app)
     paths, known = [route.path for route in app.routes if isinstance(route, Route)], hosts and frozenset(hosts)
     app.add_middleware(Connections, limits=limits, metrics=metrics, paths=paths, hosts=known)
@@ -126,8 +128,10 @@ def _add_path(app, path, request_model, models, batchers, metrics):
         received: Any = body
         model = _select(path, by_name, received.model, getattr(received, "standard", None))
         texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(received.texts)]
+        words = tuple(getattr(received, "words", ()))  # each path has some of the options
+        options = Options(getattr(received, "k_best", 0), words, getattr(received, "min_probability", None))
         try:
-            future = batchers[model.name].submit(texts, _options(received))
+            future = batchers[model.name].submit(texts, options)
         except QueueFull:
             metrics.refused.labels(model.name).inc()
             raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
@@ -165,12 +169,6 @@ def _select(path, models, name, standard):
     return chosen[0]
 
 
-def _options(received):
-    """The `Options` of a request. Those of its path that it lacks have their defaults."""
-    words = tuple(getattr(received, "words", ()))
-    return Options(getattr(received, "k_best", 0), words, getattr(received, "min_probability", None))
-
-
 def _checked(model, text, where):
     """A text, or a tuple of two for a model of pairs."""
     if isinstance(text, list) != model.pairs:
@@ -204,13 +202,6 @@ def _described(model):
     return {member: getattr(model, member) for member in members}
 
 
-def _add_page(app):
-    """Adds the page to type in."""
-    for path, (name, media_type) in _PAGE.items():
-        text = Path(__file__).with_name(name).read_text(encoding="utf-8")
-        app.get(path, include_in_schema=False)(_file(text, media_type))
-
-
 def _file(text, media_type):
     async def send_file():
         return Response(text, media_type=media_type, headers=_HEADERS)
@@ -240,7 +231,8 @@ def _add_errors(app):
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError):
-        first = _most_specific(error.errors())
+        errors = error.errors()  # if both a text and a pair are possible, there is one for each: not of what was sent
+        first = next((e for e in errors if e["type"] != "string_type" or not isinstance(e["input"], list)), errors[0])
         if first["type"] == "json_invalid":
             return _json({"error": f"body: needs JSON. Received: an error at character {first['loc'][-1]}"}, 400)
         if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
@@ -250,11 +242,6 @@ def _add_errors(app):
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception):
         return _json({"error": "The server failed to compute this request"}, 500)
-
-
-def _most_specific(errors):
-    """The first error; if both a text and a pair are possible, the error of the kind that was sent."""
-    return next((e for e in errors if e["type"] != "string_type" or not isinstance(e["input"], list)), errors[0])
 
 
 def _place(location):

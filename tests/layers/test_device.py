@@ -1,4 +1,4 @@
-"""kcrf.layers, kcrf.optimizers.schedules: a step on torch copies nothing to a GPU, which fake tensors stand for."""
+"""kcrf.layers, kcrf.optimizers: a step on torch copies nothing to or from a GPU, which fake tensors stand for."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ from kcrf.backend import keras
 from kcrf.crf import chain, forward_backward, torch_kernels
 from kcrf.layers import ConditionalRandomField, losses
 from kcrf.layers.embeddings import padding_mask
-from kcrf.optimizers import Warmup, WarmupLinearDecay
+from kcrf.optimizers import AdamWeightDecay, Warmup, WarmupLinearDecay
 from kcrf.tags import bio
 
 for module in (chain, forward_backward):
@@ -50,7 +50,11 @@ def step():
     mask = padding_mask(tokens, 0)
     outputs = layer(emissions, mask=mask)
     layer.sparse_loss(tokens, outputs, None).backward()
+    for accuracy in accuracies:
+        accuracy.update_state(tokens, outputs), accuracy.result()
     schedule(count), Warmup(3, 0.5)(count)
+    for optimizer in optimizers:  # Keras' `apply` also counts the step, after which it reads the loss
+        optimizer._backend_apply_gradients([layer._trans.value.grad], [layer._trans])
     layer.decode(outputs), layer.marginals(outputs), crf.expected_counts(layer.chain(outputs))
 
 
@@ -59,6 +63,12 @@ with FakeTensorMode():
     count, schedule = torch.ones((), dtype=torch.int64, device="card"), WarmupLinearDecay(1.0, 2, 9)
     emissions = torch.ones(2, 8, 3, device="card", requires_grad=True)
     layer = ConditionalRandomField(100, constraints=bio(["A"]), transition_initializer="zeros")
+    layer.build((None, None, 3))
+    accuracies = layer.sparse_accuracy, layer.viterbi_accuracy
+    clips = {"global_clipnorm": 1.0}, {"clipnorm": 0.1}, {"bias_correction": False}
+    optimizers = [AdamWeightDecay(schedule, **clip) for clip in clips]
+    for optimizer in optimizers:
+        optimizer.build([layer._trans])
     for copied in (True, False):  # constants are copied once
         found = []
         with Watch():

@@ -7,7 +7,7 @@ import pytest
 from conftest import few
 
 from kcrf.backend import DirectCalls, backend_name, keras, ops
-from kcrf.layers import ConditionalRandomField
+from kcrf.layers import ConditionalRandomField, MultiHeadAttention
 from kcrf.models import build_transformer_model
 
 BACKENDS = ["torch", "jax", "tensorflow"]
@@ -64,6 +64,35 @@ def test_layers_of_a_model_compute_what_they_compute_through_keras(options, monk
         np.testing.assert_array_equal(outputs, through_keras.predict(WORDS, verbose=0))
     finally:
         keras.config.set_dtype_policy("float32")
+
+
+@on_torch
+def test_attention_layers_share_the_numbers_of_a_mask_within_a_call_alone(monkeypatch):
+    import torch
+
+    biases, attend = [], torch.nn.functional.scaled_dot_product_attention
+
+    def watched(query, key, value, bias, dropout):
+        biases.append(bias)
+        return attend(query, key, value, bias, dropout)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    model = tagger()
+    for call in (model, lambda words: model(words, training=True)):
+        biases.clear()
+        call(WORDS)
+        assert len(biases) == SIZES["num_hidden_layers"] and biases[0] is biases[1]
+    layer, hidden, mask = MultiHeadAttention(2, 4), torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool)
+
+    class Twice(keras.layers.Layer):
+        def call(self, hidden):
+            return layer(hidden, mask=mask), layer(hidden, mask=mask.flip(1)), layer(hidden, mask=mask)
+
+    layer(hidden, mask=mask)
+    mask[:, 1:] = False  # in place
+    wanted, other = (layer(hidden, mask=x.clone()) for x in (mask, mask.flip(1)))
+    assert_equal(map(ops.convert_to_numpy, Twice()(hidden)), map(ops.convert_to_numpy, (wanted, other, wanted)), 0)
+    assert not np.allclose(*map(ops.convert_to_numpy, (wanted, other)))
 
 
 def test_keras_keeps_only_a_tensor_for_layers_that_need_no_mask():

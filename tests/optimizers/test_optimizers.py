@@ -454,6 +454,40 @@ def test_repeated_tokens_are_clipped_by_the_norm_of_the_whole_gradient():
     np.testing.assert_allclose(step, np.array([[0, 0], [3, 3], [1, 1]]) / np.sqrt(20), rtol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["clipnorm", "global_clipnorm"])
+@pytest.mark.parametrize("limit", [1e-3, 0.01, 1e6])
+def test_gradients_are_clipped_as_keras_clips_them(name, limit):
+    _, (gradients, *_) = draw(1, seed=11)
+    wanted = [np.float64(gradient) for gradient in gradients]
+    norms = np.array([np.sqrt((gradient**2).sum()) for gradient in wanted])
+    norms = norms if name == "clipnorm" else np.full(len(norms), np.sqrt((norms**2).sum()))
+    assert limit != 0.01 or norms.max() > limit
+    tensors = [ops.convert_to_tensor(gradient) for gradient in gradients]
+    ours, stock = (kind(**{name: limit})._clip_gradients(tensors) for kind in (Adam, keras.optimizers.Adam))
+    for clipped, of_keras, gradient, norm in zip(ours, stock, wanted, norms, strict=True):
+        np.testing.assert_allclose(ops.convert_to_numpy(clipped), gradient * min(1, limit / norm), rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(ops.convert_to_numpy(clipped), ops.convert_to_numpy(of_keras), rtol=1e-5, atol=1e-9)
+    tensors[0] = tensors[0] * np.inf
+    assert np.isnan(ops.convert_to_numpy(Adam(**{name: limit})._clip_gradients(tensors)[0])).any()
+
+
+@pytest.mark.skipif(backend_name() != "torch", reason="other backends compile a step")
+@pytest.mark.parametrize("name", ["clipnorm", "global_clipnorm"])
+def test_clipping_starts_few_operations_and_copies_no_numbers(name):
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counter(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            counted.append(function.name())
+            return function(*args, **(kwargs or {}))
+
+    optimizer, counted = Adam(**{name: 0.1}), []
+    with Counter():
+        optimizer._clip_gradients([torch.ones(3) for _ in range(30)])
+    assert len(counted) < 30 + 12 and not any("item" in one or "copy" in one or "lift" in one for one in counted)
+
+
 @pytest.mark.parametrize("frequency", [None, 3])
 def test_keras_moving_average_sees_our_steps(frequency):
     start, gradients = draw(6, seed=10)

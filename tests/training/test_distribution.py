@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
@@ -69,17 +70,41 @@ two = train(model_layer)
 """
 
 
+WRONG = """
+keras.distribution.set_distribution(keras.distribution.DataParallel(devices=keras.distribution.list_devices()))
+model, layer = small()
+model.compile("sgd", loss=layer.sparse_loss)
+wrong = tags.copy()
+wrong[5, 2] = 7
+losses = [model.evaluate(words, wrong, batch_size=16, verbose=0)]
+losses += model.fit(words, wrong, batch_size=16, verbose=0).history["loss"]
+losses += [model.evaluate(words, tags, batch_size=16, verbose=0)]
+print("RESULT", json.dumps(losses))
+"""
+
+
+def run_on_two_devices(body):
+    """What the program prints after "RESULT", and its errors."""
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+    command, environment = [sys.executable, "-c", COMMON + body], {**os.environ, "XLA_FLAGS": flags}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
+    return json.loads(line.removeprefix("RESULT")), done.stderr
+
+
+@pytest.mark.skipif(backend_name() != "jax", reason="an error on one device makes others wait on JAX")
+def test_a_wrong_label_on_one_of_two_devices_is_named_and_no_device_waits_for_the_other():
+    losses, errors = run_on_two_devices(WRONG)
+    assert np.isnan(losses[:2]).all() and np.isfinite(losses[2])  # nothing was learned
+    assert errors.count("below 4, the number of tags, or negative if unknown. Received: label 7 in sentence") >= 2
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(backend_name() == "torch", reason="Keras distributes on TensorFlow and JAX only")
 def test_two_devices_have_the_losses_and_gradients_of_one():
     body = {"tensorflow": TENSORFLOW, "jax": JAX}[backend_name()]
-    code = COMMON + body + 'print("RESULT", json.dumps([one, two]))'
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
-    environment = {**os.environ, "XLA_FLAGS": flags}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
-    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
-    one, two = json.loads(line.removeprefix("RESULT"))
+    (one, two), _ = run_on_two_devices(body + 'print("RESULT", json.dumps([one, two]))')
     assert_allclose(two["losses"], one["losses"], rtol=1e-4)
     assert_allclose(two["accuracy"], one["accuracy"], rtol=1e-6)
     assert len(one["gradients"]) == 6  # embedding, kernel, bias, trans, start, end
