@@ -11,14 +11,14 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overloa
 
 import numpy as np
 
-from kcrf.backend import TensorLike, backend_name, graph, ops, uncompiled
+from kcrf.backend import TensorLike, backend_name, exports_onnx, graph, ops, uncompiled
 from kcrf.chains import FORBIDDEN
 from kcrf.tags import TagScheme
 
 Others = ParamSpec("Others")
 Result = TypeVar("Result", covariant=True)
 _MOST_TAGS = 256  # of the kernels in Triton
-_HAS_TRITON = backend_name() == "torch" and find_spec("triton") is not None
+HAS_TRITON = backend_name() == "torch" and find_spec("triton") is not None
 _AXES = {  # the number of leading axes that are batch and time
     "emissions": 2,
     "mask": 2,
@@ -201,10 +201,13 @@ def _cut(x: TensorLike, sizes: Any, time_axis: int | None) -> TensorLike:
 
 
 def kernels_for(emissions: TensorLike) -> ModuleType | None:
-    """The module with functions of `kcrf.crf` as kernels in Triton for these emissions, or None: they become loops."""
-    kinds = ("cuda", "cpu") if os.environ.get("TRITON_INTERPRET") == "1" else ("cuda",)
-    if not _HAS_TRITON or emissions.shape[-1] > _MOST_TAGS or emissions.device.type not in kinds:
+    """The module with functions of `kcrf.crf` as operators of torch for these emissions, or None: they become loops."""
+    device = emissions.device.type if backend_name() == "torch" else None
+    interprets = os.environ.get("TRITON_INTERPRET") == "1"
+    by_numpy = device == "cpu" and not interprets and not exports_onnx()
+    by_triton = device == "cuda" or device == "cpu" and interprets
+    if not by_numpy and not (by_triton and HAS_TRITON and emissions.shape[-1] <= _MOST_TAGS):
         return None
     from kcrf.crf import torch_kernels
 
-    return torch_kernels if torch_kernels.start_on(emissions.device) else None
+    return torch_kernels if torch_kernels.start_on(emissions.device, not by_numpy) else None

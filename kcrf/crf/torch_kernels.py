@@ -1,10 +1,11 @@
-"""The functions of a chain on CUDA with torch, as operators that `torch.compile` and `torch.export` know.
+"""The functions of a chain with torch, as operators that `torch.compile` and `torch.export` know.
 
-Each operator is one kernel in Triton, which computes the value and its gradient. The functions have the arguments and
+An operator computes the value and its gradient, on CUDA by one kernel in Triton. The functions have the arguments and
 results of their namesakes in `kcrf.crf`. A chain is a `Chain` or a `Trellis`. Python takes longer to start a kernel
 than a GPU for a small batch: nothing is copied here, and `torch.library.register_autograd`, which is slow, is not used.
 """
 
+import os
 import warnings
 from functools import partial
 from typing import Any, TypeAlias
@@ -12,7 +13,11 @@ from typing import Any, TypeAlias
 import torch
 
 from kcrf.backend import Tensor
-from kcrf.crf.triton_kernels import best_path, chain_counts, fill
+from kcrf.crf import numpy_kernels
+from kcrf.crf.chain import HAS_TRITON
+
+if HAS_TRITON:
+    from kcrf.crf.triton_kernels import best_path, chain_counts, fill
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
 Counts: TypeAlias = tuple[Tensor, Tensor, Tensor]
@@ -20,8 +25,12 @@ _OPTIONS = {"CHUNK": 512, "enable_fp_fusion": False}
 _STARTS: dict[torch.device, bool] = {}  # whether kernels start on a device
 
 
-def start_on(device: Any) -> bool:
-    """Whether kernels start on a device, which a small one tries once: Triton needs a C compiler, also on CUDA."""
+def start_on(device: Any, in_triton: bool) -> bool:
+    """Whether operators run on a device. A small kernel tries it once: Triton needs a C compiler, also on CUDA."""
+    if torch._C._are_functorch_transforms_active():  # those of `torch.func` do not take `_Value`
+        return False
+    if not in_triton:
+        return True
     if device not in _STARTS and not torch.compiler.is_compiling():
         row, _STARTS[device] = torch.empty(4, device=device), True
         try:
@@ -131,11 +140,23 @@ def _blocks(size: int) -> dict[str, Any]:
     return {"BLOCK": block, "TILE": tile, "num_warps": min(max(block * tile // 1024, 1), 16), **_OPTIONS}
 
 
+def _on_cpu(interpreted: Any, run: Any, *arrays: Any) -> Any:
+    """Calls an operator on a CPU: in NumPy, or in Triton's interpreter if `TRITON_INTERPRET=1`."""
+    return _on_contiguous(interpreted, *arrays) if os.environ.get("TRITON_INTERPRET") == "1" else run(*arrays)
+
+
 _CHAIN = "Tensor emissions, Tensor mask, Tensor transitions, Tensor? start, Tensor? end"
-for name, schema, run, shapes in (
-    ("kcrf::chain_counts", f"({_CHAIN}, Tensor? labels) -> (Tensor, Tensor, Tensor)", _chain_counts, _empty_counts),
-    ("kcrf::viterbi", f"({_CHAIN}) -> Tensor", _viterbi, _empty_path),
+for name, schema, run, host, shapes in (
+    (
+        "kcrf::chain_counts",
+        f"({_CHAIN}, Tensor? labels) -> (Tensor, Tensor, Tensor)",
+        _chain_counts,
+        numpy_kernels.chain_counts,
+        _empty_counts,
+    ),
+    ("kcrf::viterbi", f"({_CHAIN}) -> Tensor", _viterbi, numpy_kernels.viterbi, _empty_path),
 ):
     torch.library.define(name, schema)
-    torch.library.impl(name, ("cpu", "cuda"))(partial(_on_contiguous, run))
+    torch.library.impl(name, "cuda")(partial(_on_contiguous, run))
+    torch.library.impl(name, "cpu")(partial(_on_cpu, run, host))
     torch.library.register_fake(name, shapes)

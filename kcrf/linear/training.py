@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, Counts, Packing, expected_counts
+from kcrf.chains import IS_FORBIDDEN, Counts, Packing, counts_of_tags, expected_counts
 from kcrf.linear.model import LinearModel, sums_of_rows
 from kcrf.linear.quasi_newton import minimize
 
@@ -236,13 +236,13 @@ def loss_and_gradient(model: LinearModel, batch: LinearBatch) -> tuple[float, np
     width, flat = batch.features.shape[1], batch.features.ravel()
     sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error.T], axis=1)
     sums[batch.buckets == 0] = 0  # bucket 0 stands for no feature
-    return counts.log_z - gold.log_z, sums.astype("float32"), counts.steps - gold.steps
+    return (counts.log_z - gold.log_z).sum(), sums.astype("float32"), counts.steps - gold.steps
 
 
 def log_likelihood(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> float:
     """The log likelihood of the tags of a batch, with all scores divided by a temperature."""
     counts, gold = _counts(model, batch, temperature)
-    return gold.log_z - counts.log_z
+    return (gold.log_z - counts.log_z).sum()
 
 
 def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> tuple[Counts, Counts]:
@@ -252,7 +252,7 @@ def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) ->
     emissions = sums_of_rows(table, batch.features).astype("float64")  # (positions, tags)
     model.forbid(emissions, batch.packing)
     counts = expected_counts(emissions, transitions, batch.packing)
-    gold, soft = _counts_of_tags(batch, emissions, transitions), batch.soft
+    gold, soft = counts_of_tags(batch.tags, emissions, transitions, batch.packing), batch.soft
     if soft is None:
         return counts, gold
     weight = soft.weight
@@ -261,15 +261,3 @@ def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) ->
     log_z = (1 - weight) * gold.log_z + weight * score
     marginals = (1 - weight) * gold.marginals + weight * soft.marginals
     return counts, Counts(log_z, marginals, (1 - weight) * gold.steps + weight * soft.steps)
-
-
-def _counts_of_tags(batch: LinearBatch, emissions: np.ndarray, transitions: np.ndarray) -> Counts:
-    """The counts of a batch given its tags. Unknown tags are marginalized out."""
-    tags, after = batch.tags, batch.packing.after
-    is_tag = tags[:, None] == np.arange(len(transitions))  # (positions, tags)
-    if (tags < 0).any():
-        clamped = np.where(is_tag | (tags < 0)[:, None], emissions, FORBIDDEN)
-        return expected_counts(clamped, transitions, batch.packing)
-    steps = np.zeros(transitions.shape)
-    np.add.at(steps, (tags[after - 1], tags[after]), 1)
-    return Counts(emissions[is_tag].sum() + (steps * transitions).sum(), is_tag, steps)

@@ -34,7 +34,7 @@ def flat_emissions(case):
 def test_arrays(case):
     emissions, packing = flat_emissions(case)
     counts = expected_counts(emissions, case.transitions, packing)
-    assert_allclose(counts.log_z, case.log_z.sum(), rtol=1e-9)
+    assert_allclose(counts.log_z, case.log_z[case.mask.any(axis=1)], rtol=1e-9)
     assert_allclose(counts.marginals, case.marginals[case.mask], atol=1e-8)
     assert_allclose(counts.steps, case.steps.sum(axis=0), atol=1e-8)
     tags = best_paths(emissions, case.transitions, packing)

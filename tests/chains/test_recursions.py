@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kcrf.chains import Packing, best_paths, expected_counts
+from kcrf.chains import FORBIDDEN, Packing, best_paths, expected_counts
+from kcrf.crf.functions import reference
 from kcrf.tags import bio, bioes, bmes, classes
 
 BACKENDS = ["torch"]
@@ -41,9 +42,44 @@ def test_best_paths_and_counts_are_those_of_all_paths(problem):
     alone = [oracles.sentence(rows, np.ones(len(rows), bool), transitions) for rows in each(lengths, emissions)]
     for row, known in zip(each(lengths, tags), alone, strict=True):
         assert tuple(row) == tuple(known["paths"][0][0])
-    assert_allclose(counts.log_z, sum(known["log_z"] for known in alone), rtol=1e-9, atol=1e-9)
+    assert_allclose(counts.log_z, [known["log_z"] for known in alone], rtol=1e-9, atol=1e-9)
     assert_allclose(counts.marginals, np.concatenate([known["marginals"] for known in alone]), atol=1e-9)
     assert_allclose(counts.steps, sum(known["steps"] for known in alone), atol=1e-9)
+    by_sequence = expected_counts(emissions, transitions, packing, by_sequence=True)
+    assert_allclose(by_sequence.steps, [known["steps"] for known in alone], atol=1e-9)
+
+
+def check_one(emissions, transitions):
+    """Compares the counts of one sequence with the enumeration."""
+    emissions, transitions = np.array(emissions, "float64"), np.array(transitions, "float64")
+    counts = expected_counts(emissions, transitions, Packing.of_lengths([len(emissions)]))
+    known = oracles.sentence(emissions, np.ones(len(emissions), bool), transitions)
+    assert_allclose(counts.log_z, [known["log_z"]], rtol=1e-12)
+    assert_allclose(counts.marginals, known["marginals"], atol=1e-9)
+    assert_allclose(counts.steps, known["steps"], atol=1e-9)
+
+
+def test_the_only_path_is_not_lost_where_each_of_its_steps_is_above_a_float_and_their_product_is_not():
+    check_one([[0, -400], [0, -400], [FORBIDDEN, 0]], [[0, FORBIDDEN], [FORBIDDEN, 0]])
+
+
+def test_a_tag_that_no_path_reaches_does_not_grow_beyond_a_float():
+    check_one([[0, FORBIDDEN], *[[-90, 0]] * 10], [[0, FORBIDDEN], [0, 0]])
+
+
+def test_long_sequences_equal_the_reference_and_empty_ones_have_the_empty_path():
+    random = np.random.default_rng(0)
+    lengths, transitions = [900, 0, 40, 1], random.normal(size=(4, 4)) * 3
+    emissions = random.normal(size=(sum(lengths), 4)) * 3
+    packing = Packing.of_lengths(lengths)
+    counts = expected_counts(emissions, transitions, packing, by_sequence=True)
+    assert counts.log_z[1] == 0 and not counts.steps[1].any()
+    for number, rows in enumerate(each(lengths, emissions)):
+        if len(rows):
+            known = reference(rows, transitions, np.zeros(4), np.zeros(4))
+            assert_allclose(counts.log_z[number], known["log_partition"], rtol=1e-12)
+            assert_allclose(each(lengths, counts.marginals)[number], known["marginals"], atol=1e-10)
+            assert_allclose(counts.steps[number], known["steps"], atol=1e-8)
 
 
 def test_no_sequences_have_no_paths():

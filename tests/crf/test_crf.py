@@ -16,16 +16,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import crf
 from kcrf.backend import backend_name, ops
-from kcrf.crf import blocks
+from kcrf.crf import blocks, chain, forward_backward
 from kcrf.tags import bio, bioes, bmes
 
 BACKENDS = ["torch", "tensorflow", "jax"]
 
 
 def recursions(*marks):
-    """Values of the fixture `recursion`. JAX computes in blocks on an accelerator alone."""
+    """Values of the fixture `recursion`. JAX computes in blocks on an accelerator alone, and torch has operators."""
     others = ["pairs"] if backend_name() == "jax" else ["blocks", "pairs"]
-    return ["loop", *(pytest.param(other, marks=marks) for other in others)]
+    usual = ["operators", "loop"] if backend_name() == "torch" else ["loop"]
+    return [*usual, *(pytest.param(other, marks=marks) for other in others)]
 
 
 in_blocks_too = pytest.mark.parametrize("recursion", recursions(), indirect=True)
@@ -42,11 +43,14 @@ def fresh_functions():
 
 @pytest.fixture(autouse=True, scope="module", params=recursions(pytest.mark.once))
 def recursion(request):
-    """Tests run in one loop over time, in blocks whatever the size, and in the blocks of an accelerator, in pairs."""
+    """Tests run in the operators, in one loop over time, in blocks whatever the size, and in those of an accelerator."""
     shortest = math.inf if request.param == "loop" else 0
     limits = {"sum": shortest, "max": shortest}, math.inf
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "LIMITS", {**blocks.LIMITS, "operations": limits, "accelerator": limits})
+        if request.param != "operators":
+            for module in (chain, forward_backward):
+                patch.setattr(module, "kernels_for", lambda emissions: None)
         if request.param == "pairs":
             patch.setattr(blocks, "_POSITIONS", 2)
             patch.setattr(blocks, "loop_target", lambda: "accelerator")
