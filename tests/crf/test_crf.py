@@ -43,7 +43,7 @@ def fresh_functions():
 
 @pytest.fixture(autouse=True, scope="module", params=recursions(pytest.mark.once))
 def recursion(request):
-    """Tests run in the operators, in one loop over time, in blocks whatever the size, and in those of an accelerator."""
+    """Tests run in operators, in one loop over time, in blocks whatever the size, and in those of an accelerator."""
     shortest = math.inf if request.param == "loop" else 0
     limits = {"sum": shortest, "max": shortest}, math.inf
     with pytest.MonkeyPatch.context() as patch:
