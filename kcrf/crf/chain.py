@@ -18,7 +18,7 @@ from kcrf.tags import TagScheme
 Others = ParamSpec("Others")
 Result = TypeVar("Result", covariant=True)
 _MOST_TAGS = 256  # of the kernels in Triton
-HAS_TRITON = backend_name() == "torch" and find_spec("triton") is not None
+_HAS_TRITON = backend_name() == "torch" and find_spec("triton") is not None
 _AXES = {  # the number of leading axes that are batch and time
     "emissions": 2,
     "mask": 2,
@@ -206,7 +206,7 @@ def kernels_for(emissions: TensorLike) -> ModuleType | None:
     interprets = os.environ.get("TRITON_INTERPRET") == "1"
     by_numpy = device == "cpu" and not interprets and not exports_onnx()
     by_triton = device == "cuda" or device == "cpu" and interprets
-    if not by_numpy and not (by_triton and HAS_TRITON and emissions.shape[-1] <= _MOST_TAGS):
+    if not by_numpy and not (by_triton and _HAS_TRITON and emissions.shape[-1] <= _MOST_TAGS):
         return None
     from kcrf.crf import torch_kernels
 

@@ -8,15 +8,15 @@ than a GPU for a small batch: nothing is copied here, and `torch.library.registe
 import os
 import warnings
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import torch
 
 from kcrf.backend import Tensor
 from kcrf.crf import numpy_kernels
-from kcrf.crf.chain import HAS_TRITON
 
-if HAS_TRITON:
+if find_spec("triton"):
     from kcrf.crf.triton_kernels import best_path, chain_counts, fill
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
