@@ -43,5 +43,5 @@ def run(options: Namespace) -> None:
     entity_count = sum(len(sentence.spans) for sentence in sentences)
     marked_texts = sum(bool(sentence.spans) for sentence in sentences)
     ambiguous_names = sum(label is None for label in names.values())
-    ambiguous = f"; {ambiguous_names:,} names with several types are left unknown" if ambiguous_names else ""
+    ambiguous = f"; names with several types, which are left unknown: {ambiguous_names:,}" if ambiguous_names else ""
     print_note(f"{entity_count:,} entities in {marked_texts:,} of {len(texts):,} texts are marked{ambiguous}")
