@@ -10,7 +10,8 @@ thread: `C` for any number of tags, and one compiled for a fixed number of tags.
 they take turns and must compute the same value first. A figure is the median over the turns, a ratio the median of the
 ratios within a turn, so that other load on the machine matters less.
 
-Then kcrf's recursions in one loop and in blocks of time (`--parts blocks`), whatever the library itself would choose.
+Then kcrf's recursions in one loop and in blocks of time (`--parts blocks`), whatever the library itself would choose,
+and on torch in its operators.
 
 Then the growth with the length (up to 4,096, time and memory), and what a CRF adds to a training step of a 4-layer,
 256-wide transformer. A run that was stopped continues from the file of `--out`. bert4keras runs under the interpreter
@@ -152,26 +153,32 @@ def jax_steps(problem):
 
 
 def loop_and_blocks(name, problem):
-    """kcrf's contenders on one thread without XLA, each in one loop over time and in blocks."""
+    """kcrf's contenders on one thread without XLA, each in one loop over time and in blocks; on torch in operators."""
     from kcrf import crf
-    from kcrf.crf import blocks
+    from kcrf.crf import blocks, chain, forward_backward
     from kcrf.crf.chain import takes_chain
 
-    def prepared(step, shortest, functions):
+    operators = chain.kernels_for
+
+    def prepared(step, recursion, functions):
+        shortest = math.inf if recursion == "one loop" else 0
+
         def call():
             blocks.LIMITS["operations"] = {"sum": shortest, "max": shortest}, math.inf
+            kernels_for = operators if recursion == "operators" else lambda emissions: None
+            chain.kernels_for = forward_backward.kernels_for = kernels_for
             vars(crf).update(functions)
             return step()
 
         return call
 
     found = {}
-    for recursion, shortest in (("one loop", math.inf), ("blocks", 0)):
+    for recursion in ("one loop", "blocks", *(["operators"] if name == "torch" else [])):
         axes = {"log_likelihood": None, "viterbi": 1}  # of time
         functions = {of: takes_chain(axis)(inspect.unwrap(getattr(crf, of))) for of, axis in axes.items()}  # retraced
         for task, steps in globals()[f"{name}_steps"](problem).items():
             own = {who: step for who, step in steps.items() if re.match("kcrf(?!.*(jit|2 threads))", who)}
-            own = {f"{who}, {recursion}": prepared(step, shortest, functions) for who, step in own.items()}
+            own = {f"{who}, {recursion}": prepared(step, recursion, functions) for who, step in own.items()}
             found.setdefault(task, {}).update(own)
     return found
 

@@ -97,11 +97,11 @@ def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing)
     """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`, 0 outside of sequences."""
     tags = np.zeros(len(emissions), "int64")
     scores = packed(emissions, packing)  # then of the best path from the first position that ends in each tag
-    transitions, steps = np.asarray(transitions, scores.dtype), packing.steps
+    transitions = np.asarray(transitions, scores.dtype)
     best_before = _best_before(transitions)
     for before, here in packing.pairs:
         scores[:, here] += best_before(scores[:, before])
-    tags[packing.index] = _trace_back(scores, transitions, steps)
+    tags[packing.index] = _trace_back(scores, transitions, packing)
     return tags
 
 
@@ -115,7 +115,7 @@ def _best_before(transitions: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     into = np.ascontiguousarray(transitions[:, :, None])  # (from, to, 1)
     blocks = _blocks(transitions > IS_FORBIDDEN) if len(transitions) >= _MANY_TAGS else []
     if 2 * sum(sources.size * targets.shape[1] for sources, targets in blocks) > transitions.size or not blocks:
-        return lambda scores: np.max(scores[:, None] + into, axis=0)
+        return lambda scores: np.maximum.reduce(scores[:, None] + into, axis=0)
     parts = [(sources, targets, into[sources[:, :, None], targets[:, None]]) for sources, targets in blocks]
 
     def best_before(scores: np.ndarray) -> np.ndarray:
@@ -139,19 +139,13 @@ def _blocks(allowed: np.ndarray) -> list[tuple[np.ndarray, ...]]:
     return [tuple(np.array(tags) for tags in zip(*blocks, strict=True)) for blocks in sizes.values()]
 
 
-def _trace_back(scores: np.ndarray, transitions: np.ndarray, steps: list[slice]) -> np.ndarray:
+def _trace_back(scores: np.ndarray, transitions: np.ndarray, packing: Packing) -> np.ndarray:
     """The packed tags of the best paths, found from the last position of each sequence to its first."""
-    tags = np.zeros(scores.shape[1], "int64")
-    count = 0  # of the sequences that continue after this step
-    for number in range(len(steps) - 1, -1, -1):
-        here = steps[number]
-        if count:
-            going = slice(here.start, here.start + count)
-            tags[going] = np.argmax(scores[:, going] + transitions[:, tags[steps[number + 1]]], axis=0)
-        ends = slice(here.start + count, here.stop)
-        if ends.start < ends.stop:
-            tags[ends] = np.argmax(scores[:, ends], axis=0)
-        count = here.stop - here.start
+    rows, into = np.ascontiguousarray(scores.T), np.ascontiguousarray(transitions.T)  # into: (to, from)
+    tags = np.zeros(len(rows), "int64")
+    tags[packing.ends] = rows[packing.ends].argmax(axis=1)
+    for before, here in reversed(packing.pairs):
+        (rows[before] + into[tags[here]]).argmax(axis=1, out=tags[before])
     return tags
 
 

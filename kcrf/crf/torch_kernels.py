@@ -8,16 +8,12 @@ than a GPU for a small batch: nothing is copied here, and `torch.library.registe
 import os
 import warnings
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import torch
 
 from kcrf.backend import Tensor
 from kcrf.crf import numpy_kernels
-
-if find_spec("triton"):
-    from kcrf.crf.triton_kernels import best_path, chain_counts, fill
 
 _LARGEST_TABLE = 128  # tags whose table of transitions fits into registers
 Counts: TypeAlias = tuple[Tensor, Tensor, Tensor]
@@ -32,6 +28,8 @@ def start_on(device: Any, in_triton: bool) -> bool:
     if not in_triton:
         return True
     if device not in _STARTS and not torch.compiler.is_compiling():
+        from kcrf.crf.triton_kernels import fill
+
         row, _STARTS[device] = torch.empty(4, device=device), True
         try:
             with torch.cuda.device_of(row):
@@ -98,6 +96,8 @@ def _chain_counts(
 
     The gradients are `(batch, time, tags)` for the emissions and `(batch, tags + 2, tags)` for the other scores.
     """
+    from kcrf.crf.triton_kernels import chain_counts  # which are for CUDA, or for the interpreter, from then on
+
     value, counts, steps = _empty_counts(emissions)
     batch, time, size = counts.shape
     memory = counts.new_empty(batch * (3 * time + size) * size)
@@ -118,6 +118,8 @@ def _empty_counts(emissions: Tensor, *_: Any) -> Counts:
 
 def _viterbi(emissions: Tensor, mask: Tensor, transitions: Tensor, start: Any, end: Any) -> Tensor:
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
+    from kcrf.crf.triton_kernels import best_path
+
     batch, time, size = emissions.shape
     path, pointers = _empty_path(emissions), emissions.new_empty(emissions.shape, dtype=torch.uint8)
     memory = emissions.new_empty((batch, size), dtype=torch.float32)

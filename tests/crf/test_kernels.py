@@ -44,7 +44,7 @@ def test_the_kernels_are_used():
 
 
 def test_loops_compute_where_triton_finds_no_c_compiler(monkeypatch):
-    from kcrf.crf import torch_kernels
+    from kcrf.crf import torch_kernels, triton_kernels
 
     class Kernel:
         def __getitem__(self, grid):
@@ -52,7 +52,7 @@ def test_loops_compute_where_triton_finds_no_c_compiler(monkeypatch):
 
     case = Case(9, 4, 3, "holes")
     monkeypatch.setattr(torch_kernels, "_STARTS", {})
-    monkeypatch.setattr(torch_kernels, "fill", Kernel())
+    monkeypatch.setattr(triton_kernels, "fill", Kernel())
     with pytest.warns(UserWarning, match="a C compiler and .* Received: RuntimeError: Failed to find C compiler.$"):
         assert kernels_for(ops.zeros((1, 2, 3))) is None
     close(numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest)), case.oracle_likelihood())  # without another
