@@ -15,8 +15,9 @@ forbidden tag or transition has the score `FORBIDDEN`, or any score below it.
 `reference` below is the definition of the results, for one sentence in float64; tests compare everything with it.
 
 Implementation: recursions over probabilities (`forward_backward`), again over logarithms if one underflowed, in
-`blocks` where a step costs more than its arithmetic; on CUDA with torch, one kernel (`torch_kernels`). The gradient of
-log Z is the expected counts, so nothing differentiates through a loop. Second derivatives are not available.
+`blocks` where a step costs more than its arithmetic. With torch, operators (`torch_kernels`): one kernel on CUDA, and
+the recursions of `kcrf.chains` on a CPU. The gradient of log Z is the expected counts, so nothing differentiates
+through a loop. Second derivatives are not available.
 """
 
 from typing import Any
