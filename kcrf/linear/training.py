@@ -236,13 +236,13 @@ def loss_and_gradient(model: LinearModel, batch: LinearBatch) -> tuple[float, np
     width, flat = batch.features.shape[1], batch.features.ravel()
     sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error.T], axis=1)
     sums[batch.buckets == 0] = 0  # bucket 0 stands for no feature
-    return (counts.log_z - gold.log_z).sum(), sums.astype("float32"), counts.steps - gold.steps
+    return counts.log_z.sum() - gold.log_z.sum(), sums.astype("float32"), counts.steps - gold.steps
 
 
 def log_likelihood(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> float:
     """The log likelihood of the tags of a batch, with all scores divided by a temperature."""
     counts, gold = _counts(model, batch, temperature)
-    return (gold.log_z - counts.log_z).sum()
+    return gold.log_z.sum() - counts.log_z.sum()
 
 
 def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> tuple[Counts, Counts]:
@@ -258,6 +258,6 @@ def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) ->
     weight = soft.weight
     possible = np.where(emissions > IS_FORBIDDEN, emissions, 0)
     score = (possible * soft.marginals).sum() + (np.maximum(transitions, IS_FORBIDDEN) * soft.steps).sum()
-    log_z = (1 - weight) * gold.log_z + weight * score
+    log_z = np.array((1 - weight) * gold.log_z.sum() + weight * score)  # of all sequences
     marginals = (1 - weight) * gold.marginals + weight * soft.marginals
     return counts, Counts(log_z, marginals, (1 - weight) * gold.steps + weight * soft.steps)

@@ -499,10 +499,11 @@ def test_paths_that_are_forbidden_are_not_among_the_k_best():
 
 
 def test_unknown_tags_are_summed_over_and_all_unknown_costs_nothing():
-    case = Case(41, 5, 3, "holes")
+    case = Case(41, 7, 3, "holes")
     case.tags[0, ::2], case.tags[1] = -1, -100
+    case.emissions[2] *= 30  # the recursion over all paths may then divide by other sums than the one over known tags
     found = numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest))
-    close(found, case.oracle_likelihood())
+    close(found, case.oracle_likelihood(), 100)
     assert found[1] == 0
     arrays = case.emissions, case.transitions
 
