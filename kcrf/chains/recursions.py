@@ -59,7 +59,7 @@ class Packing:
         starts = np.repeat(self._starts, self.counts)
         return self.order[np.arange(len(starts)) - starts]
 
-    @property
+    @cached_property
     def ends(self) -> np.ndarray:
         """The packed positions at which sequences end, in the order of `order`; empty sequences have none."""
         lengths = self.lengths[self.order]
@@ -88,9 +88,14 @@ class Packing:
         return np.bincount(self.sequence, values, len(self.first)).astype("float64")
 
     @property
+    def following(self) -> slice:
+        """The packed positions that have a position before them in their sequence."""
+        return slice(self.counts[:1].sum(), None)
+
+    @property
     def after(self) -> np.ndarray:
         """The positions that have a position before them in their sequence."""
-        return self.index[self.counts[:1].sum() :]
+        return self.index[self.following]
 
 
 def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing) -> np.ndarray:
@@ -195,10 +200,9 @@ def counts_of_tags(
         return expected_counts(clamped, transitions, packing, by_sequence=by_sequence)
     before, after = tags[packing.after - 1], tags[packing.after]
     scores = emissions[packing.index, tags[packing.index]]
-    following = slice(len(scores) - len(after), None)
-    scores[following] += transitions[before, after]
+    scores[packing.following] += transitions[before, after]
     shape = (len(packing.first), *transitions.shape) if by_sequence else transitions.shape
-    places = np.ravel_multi_index((packing.sequence[following], before, after)[3 - len(shape) :], shape)
+    places = np.ravel_multi_index((packing.sequence[packing.following], before, after)[3 - len(shape) :], shape)
     steps = np.bincount(places, minlength=math.prod(shape)).reshape(shape)
     return Counts(packing.sums(scores), is_tag, steps)
 
@@ -250,8 +254,7 @@ def _forward(potentials: np.ndarray, moves: np.ndarray, packing: Packing, stride
 
 def _steps(forward: np.ndarray, onward: np.ndarray, packing: Packing, by_sequence: bool) -> np.ndarray:
     """The sums of the products of each position and the next one in its sequence, `(..., from, to)`."""
-    counts = packing.counts
-    following = slice(counts[:1].sum(), None)
+    counts, following = packing.counts, packing.following
     before = forward[np.arange(len(forward))[following] - np.repeat(counts[:-1], counts[1:])]
     if not by_sequence:
         return before.T @ onward[following]
